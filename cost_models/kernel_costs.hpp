@@ -1,0 +1,40 @@
+// The seam between what is asked of a GPU (kernel.hpp) and how long it takes. Implementations
+// answer from calibrations; everything above (layers, chunks, schedules) only sees this interface.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cost_models/kernel.hpp"
+#include "sim/cluster.hpp"
+
+namespace mllmsim {
+
+// What a time rests on, best first.
+enum class Source : std::uint8_t { measured, interpolated, transferred, estimate };
+
+struct Cost {
+  Seconds time{};
+  Source source = Source::estimate;
+};
+
+class KernelCosts {
+ public:
+  virtual ~KernelCosts() = default;
+  // Times include launch overhead as seen by a GPU whose CPU keeps ahead.
+  virtual Cost gemm(const Gemm&) const = 0;
+  virtual Cost attention(const Attention&) const = 0;
+  virtual Cost memory_bound(const MemoryBound&) const = 0;
+  virtual Cost collective(const Collective&) const = 0;
+  virtual Cost point_to_point(const PointToPoint&) const = 0;
+
+  virtual FlopsPerSecond peak() const = 0;  // dense bf16 of the data sheet, for MFU
+};
+
+// Reads a calibration file (JSON, cost_models/calibrations/) and combines it with the cluster's
+// bandwidths. Throws UserError naming the file and what is wrong in it.
+std::unique_ptr<KernelCosts> read_kernel_costs(const std::filesystem::path& calibration,
+                                               const ClusterSpec& cluster);
+
+}  // namespace mllmsim

@@ -1,0 +1,94 @@
+// What one run leaves: the rows of the four Parquet tables, before they are written. Plain values;
+// nothing here feeds back into a simulation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/bubbles.hpp"
+#include "sim/units.hpp"
+
+namespace mllmsim {
+
+// One pipeline rank, averaged over the simulated steps and replicas; memory is the maximum.
+struct StageRow {
+  int stage = 0;
+  std::string layers;           // "InternViT-6B.embedding, 22 x InternViT-6B.block"; virtual stages
+                                // separated by " | "
+  std::int64_t parameters = 0;  // on one GPU
+  Seconds forward{},
+      backward{};  // of one micro-batch through all its chunks, tp communication included
+  Seconds busy{};  // compute of a step
+  std::array<Seconds, kBubbleKinds> bubbles{};
+  Bytes weights{}, gradients{}, optimizer{}, peak_activations{}, reserve{};
+  Bytes peak_memory{};
+};
+
+// One simulated step of one data-parallel replica.
+struct StepRow {
+  std::int64_t step = 0;
+  int replica = 0;
+  Seconds iteration{};
+  std::int64_t micro_batches = 0;
+  std::int64_t samples = 0;
+  std::int64_t llm_tokens = 0;
+  std::int64_t tiles = 0;
+  double bubble_share = 0;
+};
+
+// One task, or one bubble, of a chosen step.
+struct SpanRow {
+  std::int64_t step = 0;
+  int replica = 0;
+  int stage = 0;
+  std::string stream;  // "compute", "tp", "pp_send_next", ..., "dp"
+  std::string kind;    // "forward", "backward", ..., or "bubble"
+  std::string name;    // kernel or chunk name, or the bubble's kind
+  int micro_batch = -1;
+  int chunk = -1;
+  Time start{}, end{};
+  Bytes bytes{};  // sent or received
+};
+
+// Memory of one pipeline rank over a chosen step: a row at each change, weights and reserve
+// included.
+struct MemoryRow {
+  std::int64_t step = 0;
+  int replica = 0;
+  int stage = 0;
+  Time time{};
+  Bytes bytes{};
+};
+
+struct RunResult {
+  std::string name, strategy, model, cluster;
+  std::string scenario_text;  // as resolved: all files merged, defaults and overrides applied
+  std::string scenario_hash, calibration_hash;
+  std::uint64_t seed = 0;
+  std::string granularity;
+
+  int gpus = 0, tp = 1, pp = 1, vpp = 1, dp = 1, zero_stage = 0;
+  std::int64_t micro_batch_size = 0, global_batch_size = 0, micro_batches = 0;
+  std::int64_t parameters = 0;
+
+  bool fits = true;
+  std::string reason;  // why it does not fit; empty if it does
+
+  Seconds iteration{};  // mean over simulated steps
+  std::int64_t simulated_steps = 0;
+  double samples = 0;   // of the whole run
+  double gpu_days = 0;  // for `samples`
+  double samples_per_s = 0, tokens_per_s_per_gpu = 0;
+  Flops model_flops{}, hardware_flops{};             // of one step, all GPUs
+  double mfu = 0, hfu = 0;                           // 0..1
+  std::array<double, kBubbleKinds> bubble_shares{};  // of step time, mean over devices
+  Bytes peak_memory{}, gpu_memory{};
+
+  std::vector<StageRow> stages;
+  std::vector<StepRow> steps;
+  std::vector<SpanRow> spans;
+  std::vector<MemoryRow> memory;
+};
+
+}  // namespace mllmsim

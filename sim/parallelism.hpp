@@ -1,0 +1,56 @@
+// How a model is spread over GPUs, in Megatron's words, and where each rank sits.
+//
+// Ranks are laid out tp fastest, then dp, then pp: rank = tp + TP * (dp + DP * pp).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/units.hpp"
+
+namespace mllmsim {
+
+enum class Recompute : std::uint8_t { none, selective, full };
+
+struct Parallelism {
+  int tensor_model_parallel_size = 1;
+  int pipeline_model_parallel_size = 1;
+  int virtual_pipeline_stages =
+      1;                       // model chunks a pipeline rank (Megatron's virtual pipeline size)
+  int data_parallel_size = 1;  // derived: GPUs / (tp * pp)
+  bool sequence_parallel = false;
+  int zero_stage =
+      0;  // 0: all-reduce; 1: distributed optimizer; 3: parameters sharded too (needs pp = 1)
+  std::int64_t micro_batch_size = 1;
+  std::int64_t global_batch_size = 1;
+
+  int world_size() const {
+    return tensor_model_parallel_size * pipeline_model_parallel_size * data_parallel_size;
+  }
+  std::int64_t micro_batches() const {  // of one pipeline in one step
+    return global_batch_size / (micro_batch_size * data_parallel_size);
+  }
+  int rank(int tp, int dp, int pp) const {
+    return tp + tensor_model_parallel_size * (dp + data_parallel_size * pp);
+  }
+};
+
+// What the training framework does, stated once per framework generation; not a property of model
+// or machine.
+struct Software {
+  bool flash_attention = true;  // otherwise separate batched GEMMs, scale-mask-softmax and dropout
+  bool fused_kernels =
+      true;  // fused bias/activation/dropout/residual, norms and rotary; otherwise eager
+  bool dropout = false;              // hidden and attention dropout, with their masks in memory
+  bool overlap_param_gather = true;  // zero_stage 1: only the first chunk's all-gather is exposed
+  bool overlap_grad_reduce =
+      true;  // only the last chunk's reduce-scatter (or all-reduce) is exposed
+  bool scatter_gather_p2p =
+      true;  // each tp rank sends 1/tp of a stage boundary (always so with sequence parallel)
+  int zero3_prefetch_layers = 1;           // layers whose parameters are gathered ahead of use
+  int grad_bytes_per_parameter = 4;        // fp32 main gradients
+  int optimizer_bytes_per_parameter = 12;  // fp32 master weights and two Adam moments
+  Bytes memory_reserve{4LL << 30};         // CUDA context, NCCL buffers, fragmentation
+};
+
+}  // namespace mllmsim

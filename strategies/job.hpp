@@ -1,0 +1,62 @@
+// What a strategy plans for: everything a scenario says, as values, after all defaults and
+// overrides.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/batch.hpp"
+#include "sim/cluster.hpp"
+#include "sim/model.hpp"
+#include "sim/parallelism.hpp"
+
+namespace mllmsim {
+
+// Every sample alike. Real and generated lengths come with the data readers.
+struct Data {
+  double samples = 0;                  // of the whole run, for GPU-days
+  std::int64_t tokens_per_sample = 0;  // LLM tokens, image tokens included
+  double tiles_per_sample =
+      0;  // a micro-batch has round(tiles_per_sample * samples) of them, per encoder
+};
+
+// Recompute of one module, and optionally how many layers of it each pipeline stage recomputes (the
+// first ones; the others do not). Empty: all.
+struct RecomputePlan {
+  Recompute encoder = Recompute::none;
+  Recompute llm = Recompute::none;
+  std::vector<int> layers_per_stage;  // counts blocks of any module
+};
+
+// Instead of a cost model: the times of one chunk, given. One entry: the same on every stage.
+struct GivenTimes {
+  std::vector<Seconds> forward,
+      backward;  // a stage's chunk; with virtual stages each chunk takes this long
+  Seconds p2p{};
+};
+
+using OptionValue =
+    std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>>;
+using Options = std::map<std::string, OptionValue>;
+
+enum class Granularity : std::uint8_t { stage, kernel };
+
+struct Job {
+  std::string name;
+  ClusterSpec cluster;
+  Model model;  // no layers if times are given
+  Data data;
+  Parallelism parallelism;
+  RecomputePlan recompute;
+  Software software;
+  std::optional<GivenTimes> given_times;
+  std::string strategy = "baseline";
+  Options options;  // the strategy's own
+  Granularity granularity = Granularity::stage;
+  std::uint64_t seed = 1;
+};
+
+}  // namespace mllmsim
