@@ -4,7 +4,9 @@
 
 #include <array>
 #include <string_view>
+#include <vector>
 
+#include "sim/simulation.hpp"
 #include "sim/units.hpp"
 
 namespace mllmsim {
@@ -35,5 +37,19 @@ struct Bubbles {
     return sum;
   }
 };
+
+struct Bubble {
+  BubbleKind kind;
+  Time start, end;
+};
+
+struct DeviceTime {
+  Time busy{};
+  Bubbles bubbles;
+  std::vector<Bubble> gaps;  // in time order, with those of length 0 left out
+};
+
+// One entry a device.
+std::vector<DeviceTime> account(const Program& program, const Timeline& timeline);
 
 }  // namespace mllmsim

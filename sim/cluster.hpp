@@ -10,6 +10,7 @@
 #pragma once
 
 #include <boost/graph/adjacency_list.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +55,8 @@ class Network {
   const ClusterSpec& spec() const { return spec_; }
   const std::vector<BytesPerSecond>& link_bandwidths() const { return bandwidths_; }
   std::string link_name(LinkId link) const;
+  // The node at an end of the link; none for leaf-spine links.
+  std::optional<int> node_of(LinkId link) const;
 
   // Links of the shortest route, in order; empty if from == to.
   std::vector<LinkId> route(int from_gpu, int to_gpu) const;

@@ -1,0 +1,180 @@
+#include "sim/cluster.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <boost/graph/breadth_first_search.hpp>
+#include <map>
+
+#include "sim/errors.hpp"
+
+namespace mllmsim {
+namespace {
+
+// Sums bytes a link and returns them in link order, so that results do not depend on insertion
+// order.
+class Load {
+ public:
+  void add(LinkId link, double bytes) { bytes_[link] += bytes; }
+  std::vector<LinkUse> uses() const {
+    std::vector<LinkUse> out;
+    out.reserve(bytes_.size());
+    for (const auto& [link, bytes] : bytes_) out.push_back({link, {std::llround(bytes)}});
+    return out;
+  }
+
+ private:
+  std::map<LinkId, double> bytes_;
+};
+
+struct Found {};  // thrown to end a search at its target
+
+template <class Vertex>
+class StopAt : public boost::default_bfs_visitor {
+ public:
+  StopAt(std::vector<Vertex>& parents, Vertex target) : parents_(&parents), target_(target) {}
+  template <class Edge, class Graph>
+  void tree_edge(Edge e, const Graph& g) {
+    (*parents_)[boost::target(e, g)] = boost::source(e, g);
+    if (boost::target(e, g) == target_) throw Found{};
+  }
+
+ private:
+  std::vector<Vertex>* parents_;
+  Vertex target_;
+};
+
+}  // namespace
+
+// Vertices in order: GPUs, NVSwitches (one a node), NICs, leaves, spine.
+Network::Network(const ClusterSpec& spec) : spec_(spec) {
+  check(spec_.nodes > 0 && spec_.gpus_per_node > 0, "a cluster has nodes and GPUs");
+  const int nics = spec_.nodes * spec_.nics_per_node;
+  graph_ = Graph(static_cast<std::size_t>(spec_.gpus() + spec_.nodes + nics + leaves() + 1));
+  for (int g = 0; g < spec_.gpus(); ++g)
+    connect(gpu(g), nvswitch(spec_.node_of(g)), spec_.nvlink_bandwidth);
+  if (spec_.nodes == 1) return;
+  check(spec_.nics_per_node > 0, "several nodes need NICs");
+  for (int g = 0; g < spec_.gpus(); ++g) connect(gpu(g), nic_of(g), spec_.nvlink_bandwidth);
+  for (int n = 0; n < nics; ++n) {
+    const auto nic = static_cast<Vertex>(spec_.gpus() + spec_.nodes + n);
+    connect(nic, leaf(n / spec_.nics_per_node / spec_.nodes_per_leaf), spec_.nic_bandwidth);
+  }
+  for (int l = 0; leaves() > 1 && l < leaves(); ++l) {
+    const double ports = static_cast<double>(spec_.nodes_per_leaf * spec_.nics_per_node);
+    connect(leaf(l), spine(), spec_.nic_bandwidth * (ports / spec_.oversubscription));
+  }
+}
+
+void Network::connect(Vertex a, Vertex b, BytesPerSecond bandwidth) {
+  for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
+    boost::add_edge(from, to, static_cast<std::uint32_t>(bandwidths_.size()), graph_);
+    bandwidths_.push_back(bandwidth);
+    ends_.emplace_back(from, to);
+  }
+}
+
+int Network::leaves() const {
+  return (spec_.nodes + spec_.nodes_per_leaf - 1) / spec_.nodes_per_leaf;
+}
+
+Network::Vertex Network::nvswitch(int node) const {
+  return static_cast<Vertex>(spec_.gpus() + node);
+}
+Network::Vertex Network::nic_of(int g) const {
+  const int local = g % spec_.gpus_per_node * spec_.nics_per_node / spec_.gpus_per_node;
+  return static_cast<Vertex>(spec_.gpus() + spec_.nodes + spec_.node_of(g) * spec_.nics_per_node +
+                             local);
+}
+Network::Vertex Network::leaf(int index) const {
+  return static_cast<Vertex>(spec_.gpus() + spec_.nodes + spec_.nodes * spec_.nics_per_node +
+                             index);
+}
+Network::Vertex Network::spine() const { return leaf(leaves()); }
+
+LinkId Network::link(Vertex from, Vertex to) const {
+  const auto [edge, found] = boost::edge(from, to, graph_);
+  check(found, "no link between these devices");
+  return {boost::get(boost::edge_index, graph_, edge)};
+}
+
+std::string Network::link_name(LinkId id) const {
+  const auto name = [&](Vertex v) {
+    auto i = static_cast<int>(v);
+    if (i < spec_.gpus()) return fmt::format("gpu{}", i);
+    if ((i -= spec_.gpus()) < spec_.nodes) return fmt::format("nvswitch{}", i);
+    if ((i -= spec_.nodes) < spec_.nodes * spec_.nics_per_node) return fmt::format("nic{}", i);
+    if ((i -= spec_.nodes * spec_.nics_per_node) < leaves()) return fmt::format("leaf{}", i);
+    return std::string("spine");
+  };
+  const auto& [from, to] = ends_[id.value];
+  return name(from) + "->" + name(to);
+}
+
+std::optional<int> Network::node_of(LinkId id) const {
+  for (Vertex v : {ends_[id.value].first, ends_[id.value].second}) {
+    auto i = static_cast<int>(v);
+    if (i < spec_.gpus()) return spec_.node_of(i);
+    if ((i -= spec_.gpus()) < spec_.nodes) return i;
+    if ((i -= spec_.nodes) < spec_.nodes * spec_.nics_per_node) return i / spec_.nics_per_node;
+  }
+  return std::nullopt;
+}
+
+std::vector<LinkId> Network::route(int from_gpu, int to_gpu) const {
+  if (from_gpu == to_gpu) return {};
+  std::vector<Vertex> parents(boost::num_vertices(graph_), spine());
+  try {
+    boost::breadth_first_search(graph_, gpu(from_gpu),
+                                boost::visitor(StopAt<Vertex>(parents, gpu(to_gpu))));
+    check(false, "no route between two GPUs");
+  } catch (const Found&) {
+  }
+  std::vector<LinkId> links;
+  for (Vertex v = gpu(to_gpu); v != gpu(from_gpu); v = parents[v])
+    links.push_back(link(parents[v], v));
+  std::reverse(links.begin(), links.end());
+  return links;
+}
+
+std::vector<LinkUse> Network::messages(const std::vector<std::pair<int, int>>& from_to,
+                                       Bytes bytes) const {
+  Load load;
+  for (const auto& [from, to] : from_to)
+    for (LinkId l : route(from, to)) load.add(l, static_cast<double>(bytes.value));
+  return load.uses();
+}
+
+std::vector<LinkUse> Network::rings(const std::vector<std::vector<int>>& groups,
+                                    Bytes bytes) const {
+  Load load;
+  const auto amount = static_cast<double>(bytes.value);
+  for (const std::vector<int>& group : groups) {
+    std::map<int, std::vector<int>> by_node;
+    for (int g : group) by_node[spec_.node_of(g)].push_back(g);
+    if (by_node.size() == 1 || group.size() > by_node.size())
+      for (int g : group) {
+        load.add(link(gpu(g), nvswitch(spec_.node_of(g))), amount);
+        load.add(link(nvswitch(spec_.node_of(g)), gpu(g)), amount);
+      }
+    if (by_node.size() == 1) continue;
+    int previous_leaf = by_node.rbegin()->first / spec_.nodes_per_leaf;
+    for (const auto& [node, members] : by_node) {
+      const int l = node / spec_.nodes_per_leaf;
+      const double share = amount / static_cast<double>(members.size());
+      for (int g : members) {
+        load.add(link(gpu(g), nic_of(g)), share);
+        load.add(link(nic_of(g), leaf(l)), share);
+        load.add(link(leaf(l), nic_of(g)), share);
+        load.add(link(nic_of(g), gpu(g)), share);
+      }
+      if (l != previous_leaf) {
+        load.add(link(leaf(previous_leaf), spine()), amount);
+        load.add(link(spine(), leaf(l)), amount);
+      }
+      previous_leaf = l;
+    }
+  }
+  return load.uses();
+}
+
+}  // namespace mllmsim

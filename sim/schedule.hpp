@@ -1,0 +1,32 @@
+// In which order a pipeline rank runs its forwards and backwards. Orders are Megatron-LM's; only
+// the order is fixed here, when each pass starts follows from the simulation.
+//
+// p ranks, v chunks (virtual stages) a rank, m micro-batches. Chunk c of rank r is model stage c *
+// p + r.
+//   one_f_one_b   rank r runs min(p - r - 1, m) forwards, then alternates, then the remaining
+//   backwards interleaved   needs m % p == 0; rank r runs 2(p - r - 1) + (v - 1)p forwards first
+//   (all m * v of them if fewer);
+//                 passes go through the chunks p micro-batches at a time, backwards through the
+//                 chunks in reverse
+//   accumulate    no pipeline: forward and backward of each micro-batch in turn
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace mllmsim {
+
+enum class ScheduleKind : std::uint8_t { one_f_one_b, interleaved, accumulate };
+
+struct Pass {
+  bool forward = true;
+  std::uint32_t micro_batch = 0;
+  std::uint32_t chunk = 0;
+
+  auto operator<=>(const Pass&) const = default;
+};
+
+std::vector<Pass> schedule(ScheduleKind kind, int ranks, int chunks, std::int64_t micro_batches,
+                           int rank);
+
+}  // namespace mllmsim

@@ -1,0 +1,36 @@
+// Layers cut into virtual_pipeline_stages * pp model stages so that the slowest takes as little
+// time as can be (forward + backward + recompute of one micro-batch, from the cost model), by
+// dynamic programming; interleaved 1F1B.
+#include "strategies/partition.hpp"
+#include "strategies/strategy.hpp"
+
+namespace mllmsim {
+namespace {
+
+class Balanced : public Strategy {
+ public:
+  Plan plan(const Job& job, LayerCosts& costs) const override {
+    if (job.given_times) return plan_of_given_times(job);
+    const Parallelism& p = job.parallelism;
+    const std::vector<Layer> layers = layers_of(job.model);
+    const MicroBatch mb = uniform_micro_batch(job);
+    std::vector<double> seconds;
+    for (const Layer& layer : layers) {
+      const LayerCost& c = costs.cost(layer, mb, recompute_of(job, layer));
+      const Time t = totals(c.forward).time + totals(c.recompute).time + totals(c.backward).time;
+      seconds.push_back(to_seconds(t).value);
+    }
+    const auto stages = static_cast<std::size_t>(p.pipeline_model_parallel_size) *
+                        static_cast<std::size_t>(p.virtual_pipeline_stages);
+    return plan_from(job, stages_from(job, layers, balanced_cut(seconds, stages)));
+  }
+};
+
+const Registration registration{
+    {"balanced",
+     "interleaved 1F1B, layers cut by dynamic programming into virtual stages of equal time",
+     {},
+     [] { return std::unique_ptr<Strategy>(new Balanced); }}};
+
+}  // namespace
+}  // namespace mllmsim

@@ -1,0 +1,87 @@
+// Megatron-style baseline: encoders in front, 1F1B (interleaved if there are virtual stages),
+// layers cut
+//   parameters   so that the largest stage has as few parameters as can be (DeepSpeed's
+//   "parameters") layers       into equal numbers of transformer blocks (Megatron's) given as
+//   layers_per_stage says: transformer blocks of each model stage, in the order data passes
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "sim/errors.hpp"
+#include "strategies/partition.hpp"
+#include "strategies/strategy.hpp"
+
+namespace mllmsim {
+namespace {
+
+// Sizes in layers from sizes in groups of layers.
+std::vector<std::size_t> merged(const std::vector<std::size_t>& groups,
+                                const std::vector<std::size_t>& groups_per_stage) {
+  std::vector<std::size_t> sizes;
+  auto at = groups.begin();
+  for (std::size_t n : groups_per_stage) {
+    sizes.push_back(std::accumulate(at, at + static_cast<std::ptrdiff_t>(n), std::size_t{0}));
+    at += static_cast<std::ptrdiff_t>(n);
+  }
+  return sizes;
+}
+
+std::vector<std::size_t> given_blocks(const Job& job, std::size_t blocks, std::size_t stages) {
+  const auto& given = std::get<std::vector<std::int64_t>>(job.options.at("layers_per_stage"));
+  std::size_t sum = 0;
+  std::vector<std::size_t> sizes;
+  for (std::int64_t n : given) {
+    if (n < 1)
+      throw UserError("", "strategy.layers_per_stage", "every stage needs at least one layer");
+    sizes.push_back(static_cast<std::size_t>(n));
+    sum += sizes.back();
+  }
+  if (sizes.size() != stages || sum != blocks)
+    throw UserError("", "strategy.layers_per_stage",
+                    fmt::format("expected {} numbers (a model stage each) that add up to {} "
+                                "transformer blocks, found {} that add up to {}",
+                                stages, blocks, sizes.size(), sum));
+  return sizes;
+}
+
+class Baseline : public Strategy {
+ public:
+  Plan plan(const Job& job, LayerCosts&) const override {
+    if (job.given_times) return plan_of_given_times(job);
+    const Parallelism& p = job.parallelism;
+    const auto stages = static_cast<std::size_t>(p.pipeline_model_parallel_size) *
+                        static_cast<std::size_t>(p.virtual_pipeline_stages);
+    const std::vector<Layer> layers = layers_of(job.model);
+    return plan_from(job, stages_from(job, layers, cut(job, layers, stages)));
+  }
+
+ private:
+  static std::vector<std::size_t> cut(const Job& job, const std::vector<Layer>& layers,
+                                      std::size_t stages) {
+    const auto& how = std::get<std::string>(job.options.at("partition"));
+    if (how == "parameters") {
+      std::vector<double> weights;
+      for (const Layer& l : layers)
+        weights.push_back(static_cast<double>(parameters(job.model, l)));
+      return balanced_cut(weights, stages);
+    }
+    const std::vector<std::size_t> groups = block_groups(layers);
+    if (how == "layers")
+      return merged(groups, balanced_cut(std::vector<double>(groups.size(), 1.0), stages));
+    return merged(groups, given_blocks(job, groups.size(), stages));
+  }
+};
+
+const Registration registration{
+    {"baseline",
+     "Megatron 1F1B, encoders in front, cut by parameters, layers or as given",
+     {{"partition",
+       "how layers are cut into stages",
+       std::string("parameters"),
+       {"parameters", "layers", "given"}},
+      {"layers_per_stage", "transformer blocks of each model stage, for partition = \"given\"",
+       std::vector<std::int64_t>{}}},
+     [] { return std::unique_ptr<Strategy>(new Baseline); }}};
+
+}  // namespace
+}  // namespace mllmsim

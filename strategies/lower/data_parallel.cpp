@@ -1,0 +1,126 @@
+// Parameters, gradients and the optimizer, for zero_stage 0 and 1.
+//
+//   zero_stage 1   all-gather of bf16 parameters before the step's first use, reduce-scatter of
+//   gradients after the
+//                  last backward. Overlapped, each chunk has its own: only the first chunk's
+//                  all-gather and the last chunk's reduce-scatter are exposed.
+//   zero_stage 0   all-reduce of gradients at the same place.
+//
+// Then all stages meet (gradient norm, overflow check) and each runs its optimizer.
+#include "sim/errors.hpp"
+#include "strategies/lower/groups.hpp"
+#include "strategies/lower/lowering.hpp"
+
+namespace mllmsim {
+namespace {
+
+constexpr std::int64_t kParameterBytes = 2;  // bf16
+
+}  // namespace
+
+std::int64_t Lowering::parameters_of(int rank, bool only_trained) const {
+  std::int64_t n = 0;
+  for (int c = 0; c < chunks(); ++c) n += parameters_per_gpu(job_, chunk(rank, c), only_trained);
+  return n;
+}
+
+// One collective over the replicas of a pipeline rank: a task on each simulated one. `bytes` is on
+// one GPU.
+std::vector<TaskId> Lowering::add_collective(int rank, CollectiveOp op, std::int64_t bytes) {
+  const auto groups = dp_groups(job_.parallelism, rank);
+  const GroupShape shape = shape_of(groups, job_.cluster);
+  const Bytes sent = sent_by_each(op, Bytes{bytes}, shape.ranks);
+  Task task;
+  task.duration = to_time(costs_->kernels.collective({op, Bytes{bytes}, shape}).time);
+  task.bytes = sent;
+  task.kind =
+      op == CollectiveOp::all_gather ? TaskKind::dp_all_gather : TaskKind::dp_reduce_scatter;
+  task.label = program_.label(op == CollectiveOp::all_gather   ? "dp all-gather"
+                              : op == CollectiveOp::all_reduce ? "dp all-reduce"
+                                                               : "dp reduce-scatter");
+  auto links = costs_->network.rings(groups, sent);
+  if (replicas() == 1) links = seen_by(0, std::move(links));
+  task.transfer = program_.add_transfer(links);
+  std::vector<TaskId> tasks;
+  for (int r = 0; r < replicas(); ++r) {
+    task.stream = Program::stream(device(r, rank), StreamKind::dp);
+    tasks.push_back(program_.add(task));
+  }
+  return tasks;
+}
+
+void Lowering::add_data_parallel() {
+  if (job_.parallelism.data_parallel_size == 1) return;
+  if (job_.parallelism.zero_stage == 3) return add_sharded_layers();
+  for (int rank = 0; rank < ranks(); ++rank) {
+    if (job_.parallelism.zero_stage == 1) add_parameter_gathers(rank);
+    add_gradient_reductions(rank);
+  }
+}
+
+void Lowering::add_parameter_gathers(int rank) {
+  const bool overlap = job_.software.overlap_param_gather;
+  for (int c = 0; c < (overlap ? chunks() : 1); ++c) {
+    const std::int64_t n =
+        overlap ? parameters_per_gpu(job_, chunk(rank, c), true) : parameters_of(rank, true);
+    if (n == 0) continue;
+    const auto gathers = add_collective(rank, CollectiveOp::all_gather, kParameterBytes * n);
+    for (int r = 0; r < replicas(); ++r)
+      program_.add_dependency(gathers[static_cast<std::size_t>(r)],
+                              tasks_of(r, rank, {true, 0, static_cast<std::uint32_t>(c)}).first());
+  }
+}
+
+void Lowering::add_gradient_reductions(int rank) {
+  const CollectiveOp op =
+      job_.parallelism.zero_stage == 1 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
+  const bool overlap = job_.software.overlap_grad_reduce;
+  // Backwards leave the chunks in reverse order.
+  for (int c = overlap ? chunks() - 1 : 0; c >= 0; --c) {
+    const std::int64_t n =
+        overlap ? parameters_per_gpu(job_, chunk(rank, c), true) : parameters_of(rank, true);
+    if (n == 0) continue;
+    const auto tasks = add_collective(rank, op, job_.software.grad_bytes_per_parameter * n);
+    for (int r = 0; r < replicas(); ++r) {
+      const auto last = static_cast<std::uint32_t>(micro_batches(r) - 1);
+      program_.add_dependency(
+          tasks_of(r, rank, {false, last, static_cast<std::uint32_t>(c)}).last(),
+          tasks[static_cast<std::size_t>(r)]);
+    }
+  }
+}
+
+void Lowering::add_optimizer() {
+  const Parallelism& p = job_.parallelism;
+  const GroupShape all{p.world_size(), (p.world_size() - 1) / job_.cluster.gpus_per_node + 1, 1};
+  constexpr Bytes kNorm{4};
+  Task sync;
+  if (p.world_size() > 1)
+    sync.duration =
+        to_time(costs_->kernels.collective({CollectiveOp::all_reduce, kNorm, all}).time);
+  sync.kind = TaskKind::sync;
+  sync.label = program_.label("gradient norm");
+  sync.transfer = program_.add_transfer();
+  for (int r = 0; r < replicas(); ++r)
+    for (int rank = 0; rank < ranks(); ++rank) {
+      const DeviceId d = device(r, rank);
+      sync.stream = Program::stream(d, StreamKind::dp);
+      const TaskId met = program_.add(sync);
+      for (int c = 0; c < chunks(); ++c) {
+        const auto last = static_cast<std::uint32_t>(micro_batches(r) - 1);
+        program_.add_dependency(
+            tasks_of(r, rank, {false, last, static_cast<std::uint32_t>(c)}).last(), met);
+      }
+      const std::int64_t n = parameters_of(rank, true);
+      const std::int64_t own =
+          p.zero_stage >= 1 ? (n + p.data_parallel_size - 1) / p.data_parallel_size : n;
+      Task step;
+      step.duration = own > 0 ? costs_->layers.optimizer_step(own) : Time{};
+      step.kind = TaskKind::optimizer;
+      step.label = program_.label("optimizer");
+      step.stream = Program::stream(d, StreamKind::compute);
+      program_.add_dependency(met, program_.add(step));
+    }
+}
+
+}  // namespace mllmsim

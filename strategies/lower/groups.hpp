@@ -1,0 +1,23 @@
+// Where the data-parallel group of a pipeline rank sits, and what its collectives put on the
+// network.
+#pragma once
+
+#include <vector>
+
+#include "cost_models/kernel.hpp"
+#include "sim/cluster.hpp"
+#include "sim/parallelism.hpp"
+
+namespace mllmsim {
+
+// GPUs of each data-parallel group of one pipeline rank: one group a tp rank; they communicate at
+// the same time.
+std::vector<std::vector<int>> dp_groups(const Parallelism& parallelism, int pipeline_rank);
+
+GroupShape shape_of(const std::vector<std::vector<int>>& groups, const ClusterSpec& cluster);
+
+// What one member of a ring sends for a buffer of this size: (n - 1) / n of it, twice for an
+// all-reduce.
+Bytes sent_by_each(CollectiveOp op, Bytes buffer, int ranks);
+
+}  // namespace mllmsim

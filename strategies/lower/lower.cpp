@@ -1,0 +1,83 @@
+#include "strategies/lower/lower.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "sim/errors.hpp"
+#include "strategies/lower/lowering.hpp"
+
+namespace mllmsim {
+
+Program lower(const Job& job, const Plan& plan, const CostContext* costs) {
+  check(costs != nullptr || job.given_times, "lowering needs costs or given times");
+  check(!plan.stages.empty() && !plan.micro_batches.empty(), "a plan has stages and micro-batches");
+  return Lowering(job, plan, costs).run();
+}
+
+std::int64_t parameters_per_gpu(const Job& job, const Chunk& chunk, bool only_trained) {
+  std::int64_t n = 0;
+  for (const PlannedLayer& p : chunk)
+    if (!only_trained || trained(job.model, p.layer)) n += parameters(job.model, p.layer);
+  const int tp = job.parallelism.tensor_model_parallel_size;
+  return (n + tp - 1) / tp;
+}
+
+Lowering::Lowering(const Job& job, const Plan& plan, const CostContext* costs)
+    : job_(job),
+      plan_(plan),
+      costs_(costs),
+      program_(static_cast<std::uint32_t>(replicas() * ranks())),
+      last_kernel_(program_.devices()),
+      p2p_links_(program_.devices() * 2) {
+  for (int r = 0; r < replicas(); ++r)
+    max_micro_batches_ = std::max(max_micro_batches_, micro_batches(r));
+  passes_.resize(program_.devices() * static_cast<std::size_t>(max_micro_batches_ * chunks() * 2));
+}
+
+Program Lowering::run() {
+  for (int r = 0; r < replicas(); ++r)
+    for (int rank = 0; rank < ranks(); ++rank) {
+      if (r == 0)
+        schedules_.push_back(schedule(plan_.schedule, ranks(), chunks(), micro_batches(r), rank));
+      check(micro_batches(r) == micro_batches(0), "replicas have equally many micro-batches");
+      add_passes(r, rank);
+    }
+  for (int r = 0; r < replicas(); ++r)
+    for (int rank = 0; rank < ranks(); ++rank) add_pipeline(r, rank);
+  if (!job_.given_times) {
+    add_data_parallel();
+    add_optimizer();
+  }
+  return std::move(program_);
+}
+
+PassTasks& Lowering::tasks_of(int replica, int rank, const Pass& pass) {
+  const std::size_t index =
+      (device(replica, rank).value * static_cast<std::size_t>(max_micro_batches_) +
+       pass.micro_batch) *
+          static_cast<std::size_t>(chunks()) +
+      pass.chunk;
+  return passes_[index * 2 + (pass.forward ? 0 : 1)];
+}
+
+std::vector<int> Lowering::replicas_behind(int replica) const {
+  if (replicas() > 1) return {replica};
+  std::vector<int> all(static_cast<std::size_t>(job_.parallelism.data_parallel_size));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
+  return all;
+}
+
+std::vector<LinkUse> Lowering::seen_by(int replica, std::vector<LinkUse> uses) const {
+  const Parallelism& p = job_.parallelism;
+  std::set<int> nodes;
+  for (int rank = 0; rank < ranks(); ++rank)
+    for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
+      nodes.insert(job_.cluster.node_of(p.rank(tp, replica, rank)));
+  std::erase_if(uses, [&](const LinkUse& use) {
+    const auto node = costs_->network.node_of(use.link);
+    return node && !nodes.contains(*node);
+  });
+  return uses;
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,87 @@
+// The state that the parts of lowering share. Private to this folder.
+#pragma once
+
+#include <vector>
+
+#include "strategies/lower/lower.hpp"
+
+namespace mllmsim {
+
+// The tasks of one layer (or of a whole chunk) in one pass.
+struct Segment {
+  TaskId first, last;
+  PlannedLayer layer;  // meaningless if the segment is a whole chunk
+};
+
+struct PassTasks {
+  std::vector<Segment> segments;
+  TaskId first() const { return segments.front().first; }
+  TaskId last() const { return segments.back().last; }
+};
+
+class Lowering {
+ public:
+  Lowering(const Job& job, const Plan& plan, const CostContext* costs);
+  Program run();
+
+ private:
+  int ranks() const { return static_cast<int>(plan_.stages.size()); }
+  int chunks() const { return static_cast<int>(plan_.stages.front().size()); }
+  int replicas() const { return static_cast<int>(plan_.micro_batches.size()); }
+  int micro_batches(int replica) const {
+    return static_cast<int>(plan_.micro_batches[static_cast<std::size_t>(replica)].size());
+  }
+  DeviceId device(int replica, int rank) const {
+    return {static_cast<std::uint32_t>(replica * ranks() + rank)};
+  }
+  const Chunk& chunk(int rank, int index) const {
+    return plan_.stages[static_cast<std::size_t>(rank)][static_cast<std::size_t>(index)];
+  }
+  PassTasks& tasks_of(int replica, int rank, const Pass& pass);
+  // Real ranks behind a device: all its tp ranks, of this replica or (if it stands for all) of
+  // every replica.
+  std::vector<int> replicas_behind(int replica) const;
+
+  // passes.cpp: compute and tp tasks in schedule order.
+  void add_passes(int replica, int rank);
+  PassTasks add_pass(DeviceId device, int rank, const Pass& pass, const MicroBatch& micro_batch);
+  PassTasks add_given_pass(DeviceId device, int rank, const Pass& pass);
+  Segment add_chunk(DeviceId device, const Chunk& chunk, const Pass& pass, const MicroBatch& mb);
+  Segment add_layer(DeviceId device, const PlannedLayer& layer, const Pass& pass,
+                    const MicroBatch& mb);
+  Segment add_kernels(DeviceId device, const PlannedLayer& layer, const Pass& pass,
+                      const MicroBatch& mb);
+  std::uint32_t chunk_label(const Chunk& chunk);
+
+  // pipeline.cpp: activations and gradients between stages.
+  void add_pipeline(int replica, int rank);
+  void send(int replica, int rank, const Pass& pass);
+  Time p2p_time(int from_rank, int to_rank, Bytes bytes_per_gpu) const;
+  const std::vector<LinkUse>& p2p_links(int replica, int from_rank, int to_rank);
+
+  // data_parallel.cpp: parameters, gradients, optimizer.
+  void add_data_parallel();
+  void add_parameter_gathers(int rank);
+  void add_gradient_reductions(int rank);
+  void add_optimizer();
+  std::int64_t parameters_of(int rank, bool only_trained) const;
+  std::vector<TaskId> add_collective(int rank, CollectiveOp op, std::int64_t bytes);
+  // sharded.cpp: zero_stage 3.
+  void add_sharded_layers();
+
+  // Keeps what the simulated replica's own nodes see; the others are its mirror images.
+  std::vector<LinkUse> seen_by(int replica, std::vector<LinkUse> uses) const;
+
+  const Job& job_;
+  const Plan& plan_;
+  const CostContext* costs_;
+  Program program_;
+  std::vector<std::vector<Pass>> schedules_;  // by rank
+  std::vector<PassTasks> passes_;             // by replica, rank, micro-batch, chunk, direction
+  int max_micro_batches_ = 0;
+  std::vector<TaskId> last_kernel_;  // by device, while passes are added
+  std::vector<std::vector<LinkUse>>
+      p2p_links_;  // by device and direction; bytes of a 1-byte message
+};
+
+}  // namespace mllmsim

@@ -1,0 +1,130 @@
+// Compute and tensor-parallel tasks of each pass, in schedule order, with the memory they take and
+// give back.
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "sim/errors.hpp"
+#include "strategies/lower/lowering.hpp"
+
+namespace mllmsim {
+
+void Lowering::add_passes(int replica, int rank) {
+  const DeviceId d = device(replica, rank);
+  const auto& batches = plan_.micro_batches[static_cast<std::size_t>(replica)];
+  for (const Pass& pass : schedules_[static_cast<std::size_t>(rank)])
+    tasks_of(replica, rank, pass) = job_.given_times
+                                        ? add_given_pass(d, rank, pass)
+                                        : add_pass(d, rank, pass, batches[pass.micro_batch]);
+}
+
+PassTasks Lowering::add_given_pass(DeviceId d, int rank, const Pass& pass) {
+  const auto& times = pass.forward ? job_.given_times->forward : job_.given_times->backward;
+  Task task;
+  task.stream = Program::stream(d, StreamKind::compute);
+  task.duration =
+      to_time(times.size() == 1 ? times.front() : times[static_cast<std::size_t>(rank)]);
+  task.kind = pass.forward ? TaskKind::forward : TaskKind::backward;
+  task.label = program_.label(fmt::format("chunk {}", pass.chunk));
+  task.micro_batch = static_cast<std::int32_t>(pass.micro_batch);
+  task.chunk = static_cast<std::int16_t>(pass.chunk);
+  const TaskId id = program_.add(task);
+  return {{{id, id, {}}}};
+}
+
+PassTasks Lowering::add_pass(DeviceId d, int rank, const Pass& pass, const MicroBatch& mb) {
+  const Chunk& layers = chunk(rank, static_cast<int>(pass.chunk));
+  const bool by_layer = job_.parallelism.zero_stage == 3;
+  if (job_.granularity == Granularity::stage && !by_layer)
+    return {{add_chunk(d, layers, pass, mb)}};
+  PassTasks out;
+  const auto add = [&](const PlannedLayer& layer) {
+    out.segments.push_back(job_.granularity == Granularity::stage
+                               ? add_layer(d, layer, pass, mb)
+                               : add_kernels(d, layer, pass, mb));
+  };
+  if (pass.forward)
+    std::for_each(layers.begin(), layers.end(), add);
+  else
+    std::for_each(layers.rbegin(), layers.rend(), add);
+  return out;
+}
+
+Segment Lowering::add_chunk(DeviceId d, const Chunk& layers, const Pass& pass,
+                            const MicroBatch& mb) {
+  Task task;
+  Bytes saved{}, working{};
+  for (const PlannedLayer& planned : layers) {
+    const LayerCost& cost = costs_->layers.cost(planned.layer, mb, planned.recompute);
+    const auto add = [&](const KernelTotals& t) {
+      task.duration += t.time;
+      task.communication += t.communication;
+    };
+    if (pass.forward) {
+      add(totals(cost.forward));
+    } else {
+      add(totals(cost.recompute));
+      add(totals(cost.backward));
+    }
+    saved += cost.saved;
+    working = std::max(working, cost.working);
+  }
+  task.stream = Program::stream(d, StreamKind::compute);
+  task.kind = pass.forward ? TaskKind::forward : TaskKind::backward;
+  task.label = chunk_label(layers);
+  task.micro_batch = static_cast<std::int32_t>(pass.micro_batch);
+  task.chunk = static_cast<std::int16_t>(pass.chunk);
+  task.memory_at_start = pass.forward ? saved.value : working.value;
+  task.memory_at_end = pass.forward ? 0 : -saved.value - working.value;
+  const TaskId id = program_.add(task);
+  return {id, id, {}};
+}
+
+Segment Lowering::add_layer(DeviceId d, const PlannedLayer& layer, const Pass& pass,
+                            const MicroBatch& mb) {
+  Segment segment = add_chunk(d, {layer}, pass, mb);
+  segment.layer = layer;
+  return segment;
+}
+
+Segment Lowering::add_kernels(DeviceId d, const PlannedLayer& planned, const Pass& pass,
+                              const MicroBatch& mb) {
+  const LayerCost& cost = costs_->layers.cost(planned.layer, mb, planned.recompute);
+  Segment segment{{}, {}, planned};
+  TaskId& previous = last_kernel_[d.value];
+  const auto add = [&](const TimedKernel& kernel, TaskKind kind) {
+    Task task;
+    task.stream = Program::stream(d, kernel.communication ? StreamKind::tp : StreamKind::compute);
+    task.duration = kernel.time;
+    task.kind = kernel.communication ? TaskKind::tp_collective : kind;
+    task.label = program_.label(kernel.name);
+    task.micro_batch = static_cast<std::int32_t>(pass.micro_batch);
+    task.chunk = static_cast<std::int16_t>(pass.chunk);
+    const TaskId id = program_.add(task);
+    // Kernels run one after the other; on one stream they do so by themselves.
+    if (previous && program_.tasks()[previous.value].stream != task.stream)
+      program_.add_dependency(previous, id);
+    if (!segment.first) segment.first = id;
+    segment.last = previous = id;
+  };
+  if (pass.forward) {
+    for (const TimedKernel& k : cost.forward) add(k, TaskKind::forward);
+  } else {
+    for (const TimedKernel& k : cost.recompute) add(k, TaskKind::recompute);
+    for (const TimedKernel& k : cost.backward) add(k, TaskKind::backward);
+  }
+  if (!segment.first)  // nothing to compute here: an empty task keeps the order
+    add({"nothing", false, {}, {}, {}}, pass.forward ? TaskKind::forward : TaskKind::backward);
+  const std::int64_t saved = cost.saved.value, working = cost.working.value;
+  program_.add_memory(segment.first, pass.forward ? saved : working, 0);
+  if (!pass.forward) program_.add_memory(segment.last, 0, -saved - working);
+  return segment;
+}
+
+std::uint32_t Lowering::chunk_label(const Chunk& layers) {
+  if (layers.empty()) return program_.label("empty");
+  const bool first_llm = is_llm(job_.model, layers.front().layer);
+  const bool last_llm = is_llm(job_.model, layers.back().layer);
+  return program_.label(first_llm ? "llm" : last_llm ? "encoder + llm" : "encoder");
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,57 @@
+// zero_stage 3: every GPU holds 1/dp of each layer. Each pass gathers a layer's parameters just
+// before its use and backwards scatter its gradients, all replicas together, for every micro-batch.
+//
+// The gather of a layer may start when the layer zero3_prefetch_layers + 1 before it is done, which
+// bounds how many gathered layers are in memory. Gathers and scatters of a device share its dp
+// stream, in the order they are issued.
+#include "sim/errors.hpp"
+#include "strategies/lower/lowering.hpp"
+
+namespace mllmsim {
+
+void Lowering::add_sharded_layers() {
+  check(ranks() == 1, "sharded parameters need a single pipeline rank");
+  constexpr std::int64_t kParameterBytes = 2, kGradientBytes = 2;  // bf16 on the wire
+  const auto ahead = static_cast<std::size_t>(job_.software.zero3_prefetch_layers) + 1;
+
+  // The same sequence of layers on every replica: collectives match by position.
+  std::vector<std::vector<Segment>> sequence(static_cast<std::size_t>(replicas()));
+  std::vector<bool> backward;
+  for (int r = 0; r < replicas(); ++r)
+    for (const Pass& pass : schedules_.front())
+      for (const Segment& s : tasks_of(r, 0, pass).segments) {
+        sequence[static_cast<std::size_t>(r)].push_back(s);
+        if (r == 0) backward.push_back(!pass.forward);
+      }
+
+  const auto gather = [&](std::size_t i) {
+    const std::int64_t bytes =
+        kParameterBytes * parameters_per_gpu(job_, {sequence[0][i].layer}, false);
+    const auto tasks = add_collective(0, CollectiveOp::all_gather, bytes);
+    for (std::size_t r = 0; r < tasks.size(); ++r) {
+      if (i >= ahead) program_.add_dependency(sequence[r][i - ahead].last, tasks[r]);
+      program_.add_dependency(tasks[r], sequence[r][i].first);
+      program_.add_memory(tasks[r], bytes, 0);
+      program_.add_memory(sequence[r][i].last, 0, -bytes);
+    }
+  };
+  const auto scatter = [&](std::size_t i) {
+    const std::int64_t bytes =
+        kGradientBytes * parameters_per_gpu(job_, {sequence[0][i].layer}, true);
+    if (bytes == 0) return;
+    const auto tasks = add_collective(0, CollectiveOp::reduce_scatter, bytes);
+    for (std::size_t r = 0; r < tasks.size(); ++r) {
+      program_.add_dependency(sequence[r][i].last, tasks[r]);
+      program_.add_memory(sequence[r][i].first, bytes, 0);
+      program_.add_memory(tasks[r], 0, -bytes);
+    }
+  };
+  const std::size_t n = sequence.front().size();
+  for (std::size_t i = 0; i < std::min(ahead, n); ++i) gather(i);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i + ahead < n) gather(i + ahead);
+    if (backward[i]) scatter(i);
+  }
+}
+
+}  // namespace mllmsim
