@@ -1,0 +1,30 @@
+// Runs as tables, and as a directory of Parquet files: runs, stages, steps, spans, memory.
+//
+// Every row starts with run, strategy and scenario_hash, so files of several runs can be
+// concatenated. Each file's metadata has the scenario as resolved, its hash, the calibration's
+// hash, the seed and our version: what is needed to run it again. README.md lists the columns.
+#pragma once
+
+#include <filesystem>
+#include <span>
+
+#include "results/parquet.hpp"
+#include "results/run_result.hpp"
+
+namespace mllmsim {
+
+Table runs_table(std::span<const RunResult> runs);
+Table stages_table(std::span<const RunResult> runs);
+Table steps_table(std::span<const RunResult> runs);
+Table spans_table(std::span<const RunResult> runs);
+Table memory_table(std::span<const RunResult> runs);
+
+Metadata run_metadata(const RunResult& run);
+
+// Writes dir/{runs,stages,steps,spans,memory}.parquet, making the directory if needed.
+void write_run(const RunResult& run, const std::filesystem::path& dir);
+
+// What write_run wrote. Throws EnvironmentError if a file is missing or is not one of ours.
+RunResult read_run(const std::filesystem::path& dir);
+
+}  // namespace mllmsim

@@ -1,0 +1,159 @@
+#include "results/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "results/run_fields.hpp"
+#include "results/text_table.hpp"
+
+namespace mllmsim {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr std::size_t kBarCells = 30;
+
+// "61.2 of 80.0", in GiB
+std::string memory(Bytes used, Bytes limit) {
+  constexpr Bytes kGib{1LL << 30};
+  return fmt::format("{:.1f} of {:.1f}", used / kGib, limit / kGib);
+}
+
+std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
+// At least so many digits, never an exponent: "0.8452", "12.35", "12345".
+std::string rounded(double value, int digits) {
+  int decimals = digits;
+  for (double limit = 1; decimals > 0 && value >= limit; limit *= 10) --decimals;
+  return fmt::format("{:.{}f}", value, decimals);
+}
+std::string figure(double value) { return rounded(value, 4); }
+
+// "25.5 B", "1.20 M", "960"
+std::string count(double value) {
+  constexpr std::array<std::pair<double, const char*>, 4> kScales = {
+      {{1e12, " T"}, {1e9, " B"}, {1e6, " M"}, {1e3, " k"}}};
+  for (const auto& [scale, suffix] : kScales)
+    if (value >= scale) return rounded(value / scale, 3) + suffix;
+  return fmt::format("{:.0f}", value);
+}
+
+std::string bar(double share, const SummaryStyle& style) {
+  const std::string_view full = style.utf8 ? "█" : "#", rest = style.utf8 ? "░" : ".";
+  const double cells = std::clamp(share, 0.0, 1.0) * static_cast<double>(kBarCells);
+  const auto filled = static_cast<std::size_t>(cells + 0.5);
+  std::string out;
+  for (std::size_t i = 0; i < kBarCells; ++i) out += i < filled ? full : rest;
+  return out;
+}
+
+std::string parallelism(const RunResult& run) {
+  const std::string vpp = run.vpp > 1 ? fmt::format("  vpp {}", run.vpp) : "";
+  return fmt::format(
+      "tp {}  pp {}{}  dp {}  zero {}  global batch {}: {} micro-batches of {} a pipeline", run.tp,
+      run.pp, vpp, run.dp, run.zero_stage, run.global_batch_size, run.micro_batches,
+      run.micro_batch_size);
+}
+
+std::string headline(const RunResult& run) {
+  std::string out = shortened(fmt::format("{} ({})", run.name, run.strategy), kWidth) + "\n";
+  out += wrapped(fmt::format("{}, {} parameters, on {} GPUs of {}", run.model,
+                             count(static_cast<double>(run.parameters)), run.gpus, run.cluster),
+                 2, kWidth);
+  out += "  " + parallelism(run) + "\n";
+  if (!run.fits) out += wrapped("DOES NOT FIT: " + run.reason, 2, kWidth);
+  return out;
+}
+
+std::string figures(const RunResult& run) {
+  TextTable table({{"", Align::left}, {"", Align::left}, {"", Align::left}, {"", Align::left}});
+  table.add_row({"iteration", figure(run.iteration.value) + " s", "GPU-days",
+                 fmt::format("{} for {} samples", figure(run.gpu_days), count(run.samples))});
+  table.add_row({"throughput", figure(run.samples_per_s) + " samples/s", "per GPU",
+                 figure(run.tokens_per_s_per_gpu) + " tokens/s"});
+  table.add_row({"MFU", percent(run.mfu), "HFU", percent(run.hfu)});
+  table.add_row({"peak memory", memory(run.peak_memory, run.gpu_memory) + " GiB", "simulated",
+                 fmt::format("{} {}, {} granularity", run.simulated_steps,
+                             run.simulated_steps == 1 ? "step" : "steps", run.granularity)});
+  return table.text(2, kWidth);
+}
+
+std::string time_shares(const RunResult& run, const SummaryStyle& style) {
+  TextTable table({{"step time", Align::left}, {"share"}, {"", Align::left}});
+  const double busy = 1 - bubble_share(run);
+  table.add_row({"busy", percent(busy), bar(busy, style)});
+  for (std::size_t k = 0; k < kBubbleKinds; ++k)
+    if (run.bubble_shares[k] > 0)
+      table.add_row({std::string(kBubbleNames[k]), percent(run.bubble_shares[k]),
+                     bar(run.bubble_shares[k], style)});
+  return table.text(2, kWidth);
+}
+
+std::string stages(const RunResult& run) {
+  TextTable table({{"stage"},
+                   {"layers", Align::left, true},
+                   {"fwd ms"},
+                   {"bwd ms"},
+                   {"busy"},
+                   {"bubbles"},
+                   {"memory GiB"}});
+  for (const StageRow& s : run.stages) {
+    const Seconds step = s.busy + bubble_time(s);
+    const double busy = step.value > 0 ? s.busy / step : 0;
+    table.add_row({std::to_string(s.stage), s.layers, figure(s.forward.value * 1e3),
+                   figure(s.backward.value * 1e3), percent(busy),
+                   percent(step.value > 0 ? 1 - busy : 0), memory(s.peak_memory, run.gpu_memory)});
+  }
+  return table.text(2, kWidth);
+}
+
+}  // namespace
+
+bool utf8_locale() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') {
+      std::string locale(value);
+      std::transform(locale.begin(), locale.end(), locale.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+    }
+  return false;
+}
+
+std::string summary(const RunResult& run, const SummaryStyle& style) {
+  std::string out = headline(run);
+  if (run.simulated_steps > 0) out += "\n" + figures(run) + "\n" + time_shares(run, style);
+  if (!run.stages.empty()) out += "\n" + stages(run);
+  return out;
+}
+
+std::string comparison(std::span<const RunResult> runs) {
+  TextTable table({{"run", Align::left, true},
+                   {"strategy", Align::left, true},
+                   {"GPUs"},
+                   {"iteration s"},
+                   {"GPU-days"},
+                   {"MFU"},
+                   {"bubbles"},
+                   {"memory GiB"}});
+  for (const RunResult& run : runs) {
+    std::vector<std::string> cells = {run.name, run.strategy, std::to_string(run.gpus)};
+    if (run.fits && run.simulated_steps > 0)
+      cells.insert(cells.end(), {figure(run.iteration.value), figure(run.gpu_days),
+                                 percent(run.mfu), percent(bubble_share(run))});
+    else
+      cells.insert(cells.end(), 4, "-");
+    cells.push_back(run.fits ? memory(run.peak_memory, run.gpu_memory) : "does not fit");
+    table.add_row(std::move(cells));
+  }
+  return table.text(0, kWidth);
+}
+
+std::string summaries(std::span<const RunResult> runs, const SummaryStyle& style) {
+  std::string out;
+  for (const RunResult& run : runs) out += summary(run, style) + "\n";
+  return runs.size() > 1 ? out + comparison(runs) : out.substr(0, out.empty() ? 0 : out.size() - 1);
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,7 @@
+#include "results/version.hpp"
+
+namespace mllmsim {
+
+std::string_view version() { return MLLMSIM_VERSION; }
+
+}  // namespace mllmsim

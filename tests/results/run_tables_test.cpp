@@ -1,0 +1,107 @@
+#include "results/run_tables.hpp"
+
+#include <gtest/gtest.h>
+
+#include "results/atomic_file.hpp"
+#include "sim/errors.hpp"
+#include "tests/results/example_run.hpp"
+#include "tests/results/temporary_directory.hpp"
+
+namespace mllmsim {
+namespace {
+
+std::string column_names(const Table& table) {
+  std::string out;
+  for (const auto& [name, column] : table.columns) out += (out.empty() ? "" : " ") + name;
+  return out;
+}
+
+// People's queries depend on these names: a change here is a change of the file format.
+TEST(RunTables, ColumnNames) {
+  EXPECT_EQ(column_names(runs_table({})),
+            "run strategy scenario_hash model cluster calibration_hash seed granularity gpus tp pp "
+            "vpp dp zero_stage micro_batch_size global_batch_size micro_batches parameters fits "
+            "reason iteration_s simulated_steps samples gpu_days samples_per_s "
+            "tokens_per_s_per_gpu model_flops hardware_flops mfu hfu bubble_share "
+            "bubble_share_dp_all_gather bubble_share_dp_reduce_scatter bubble_share_pp_warmup "
+            "bubble_share_pp_cooldown bubble_share_pp_other bubble_share_tp bubble_share_dp_wait "
+            "bubble_share_encoder_wait peak_memory_bytes gpu_memory_bytes");
+  EXPECT_EQ(column_names(stages_table({})),
+            "run strategy scenario_hash stage layers parameters forward_s backward_s busy_s "
+            "bubble_s bubble_dp_all_gather_s bubble_dp_reduce_scatter_s bubble_pp_warmup_s "
+            "bubble_pp_cooldown_s bubble_pp_other_s bubble_tp_s bubble_dp_wait_s "
+            "bubble_encoder_wait_s weights_bytes gradients_bytes optimizer_bytes "
+            "peak_activations_bytes reserve_bytes peak_memory_bytes");
+  EXPECT_EQ(column_names(steps_table({})),
+            "run strategy scenario_hash step replica iteration_s micro_batches samples llm_tokens "
+            "tiles bubble_share");
+  EXPECT_EQ(column_names(spans_table({})),
+            "run strategy scenario_hash step replica stage stream kind name micro_batch chunk "
+            "start_ns end_ns bytes");
+  EXPECT_EQ(column_names(memory_table({})),
+            "run strategy scenario_hash step replica stage time_ns memory_bytes");
+}
+
+TEST(RunTables, RowsOfSeveralRunsFollowEachOther) {
+  std::vector<RunResult> runs = {example_run(), example_run()};
+  runs[1].name = "other";
+  const Table table = stages_table(runs);
+  const auto& names = std::get<StringColumn>(*table.find("run"));
+  ASSERT_EQ(table.rows(), 4U);  // two stages each
+  EXPECT_EQ(names[1], "tiny");
+  EXPECT_EQ(names[2], "other");
+}
+
+TEST(RunTables, TotalsFollowFromTheirParts) {
+  const std::vector<RunResult> runs = {example_run()};
+  EXPECT_DOUBLE_EQ(std::get<std::vector<double>>(*runs_table(runs).find("bubble_share"))[0],
+                   0.15 + 0.1);
+  EXPECT_DOUBLE_EQ(std::get<std::vector<double>>(*stages_table(runs).find("bubble_s"))[1],
+                   2.0 + 1.0);
+}
+
+// Tables and metadata hold every field, so equal tables mean equal runs.
+TEST(RunTables, ReadRunGivesBackWhatWriteRunWrote) {
+  const TemporaryDirectory dir;
+  const std::vector<RunResult> written = {example_run()};
+  write_run(written[0], dir / "results/tiny");
+  const std::vector<RunResult> read = {read_run(dir / "results/tiny")};
+  EXPECT_EQ(runs_table(read), runs_table(written));
+  EXPECT_EQ(stages_table(read), stages_table(written));
+  EXPECT_EQ(steps_table(read), steps_table(written));
+  EXPECT_EQ(spans_table(read), spans_table(written));
+  EXPECT_EQ(memory_table(read), memory_table(written));
+  EXPECT_EQ(run_metadata(read[0]), run_metadata(written[0]));
+}
+
+TEST(RunTables, EveryFileSaysWhatItCameFrom) {
+  const TemporaryDirectory dir;
+  write_run(example_run(), dir.path());
+  for (const char* table : {"runs", "stages", "steps", "spans", "memory"}) {
+    const Metadata metadata = read_parquet(dir / (std::string(table) + ".parquet")).metadata;
+    EXPECT_EQ(metadata, run_metadata(example_run())) << table;
+  }
+}
+
+TEST(RunTables, AFileWithoutOurColumnsIsNamed) {
+  const TemporaryDirectory dir;
+  write_run(example_run(), dir.path());
+  write_parquet(Table{{{"step", std::vector<double>{1}}}}, {}, dir / "spans.parquet");
+  try {
+    read_run(dir.path());
+    FAIL();
+  } catch (const EnvironmentError& e) {
+    EXPECT_EQ(std::string(e.what()), "cannot read " + (dir / "spans.parquet").string() +
+                                         ": no column step of the expected type");
+  }
+}
+
+TEST(RunTables, ASweepIsNotOneRun) {
+  const TemporaryDirectory dir;
+  const std::vector<RunResult> runs = {example_run(), example_run()};
+  write_parquet(runs_table(runs), {}, dir / "runs.parquet");
+  EXPECT_THROW(read_run(dir.path()), EnvironmentError);
+}
+
+}  // namespace
+}  // namespace mllmsim
