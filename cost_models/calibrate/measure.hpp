@@ -1,0 +1,29 @@
+// How often a task is repeated.
+//
+// Burst: two repetitions to warm up, then repetitions until the median is known to `precision` or
+// the time budget is spent, but never fewer than kFewest. Sustained: back to back for the whole
+// budget, of which the first half lets clock and temperature settle and the second half counts.
+#pragma once
+
+#include <functional>
+
+#include "cost_models/calibrate/backend.hpp"
+#include "cost_models/calibrate/statistics.hpp"
+
+namespace mllmsim::calibrate {
+
+inline constexpr int kFewest = 3;
+
+struct Budget {
+  double seconds = 0.5;
+  double precision = 0.002;  // relative standard error of the median
+  int enough_samples = 10;   // before precision may end the measurement
+};
+
+using Clock = std::function<double()>;  // seconds since some start
+Clock steady_clock();
+
+Summary measure(Prepared& prepared, Mode mode, const Budget& budget, Backend& backend,
+                const Clock& now);
+
+}  // namespace mllmsim::calibrate

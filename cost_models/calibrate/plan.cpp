@@ -1,0 +1,157 @@
+#include "cost_models/calibrate/plan.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <charconv>
+#include <fstream>
+
+#include "cost_models/calibrate/shapes.hpp"
+#include "sim/errors.hpp"
+
+namespace mllmsim::calibrate {
+namespace {
+
+constexpr double kLeast = 0.02;  // seconds for one measurement
+constexpr double kMost = 1.0;
+constexpr double kOverlapWeight = 4;  // an overlap sample is two rows of GEMMs
+
+double weight(const Task& task) {
+  if (mode(task) == Mode::sustained) return 0;
+  return std::holds_alternative<OverlapTask>(task) ? kOverlapWeight : 1;
+}
+
+std::vector<Task> all_tasks(const PlanOptions& o) {
+  std::vector<Task> tasks = o.shapes;
+  const auto add = [&tasks](std::vector<Task> more) {
+    tasks.insert(tasks.end(), more.begin(), more.end());
+  };
+  add({LaunchTask{}});
+  add(copy_tasks(o.quick));
+  add(memory_tasks(o.quick));
+  add(communication_tasks(o.quick, o.gpus, o.nodes));
+  add(attention_tasks(o.quick, o.models));
+  add(overlap_tasks(o.quick, o.gpus));
+  add(gemm_tasks(o.quick, o.models));
+  return tasks;
+}
+
+bool wanted(const Task& task, const PlanOptions& o) {
+  const GroupShape g = group(task);
+  const Work w = work(task);
+  return (o.parts.empty() || o.parts.count(std::string(part(task))) > 0) && g.nodes <= o.nodes &&
+         g.ranks_per_node() <= o.gpus && w.flops <= o.most_flops && w.bytes <= o.most_bytes;
+}
+
+}  // namespace
+
+Mode mode(const Task& task) {
+  const auto* gemm = std::get_if<GemmTask>(&task);
+  return gemm ? gemm->mode : Mode::burst;
+}
+
+Plan make_plan(const PlanOptions& options) {
+  Plan plan;
+  plan.speed = options.speed;
+  std::set<std::string> seen;
+  for (const Task& task : all_tasks(options))
+    if (wanted(task, options) && seen.insert(key(task)).second) plan.tasks.push_back(task);
+  std::stable_partition(plan.tasks.begin(), plan.tasks.end(),
+                        [](const Task& t) { return group(t).nodes > 1; });
+
+  plan.sustained_s = std::min(options.quick ? 1.0 : 3.0, options.target_s / 20);
+  double fixed = 0, weights = 0;
+  for (const Task& task : plan.tasks) {
+    fixed += options.speed.setup_s + (mode(task) == Mode::sustained ? plan.sustained_s : 0);
+    weights += weight(task);
+  }
+  if (weights > 0) plan.burst_s = std::clamp((options.target_s - fixed) / weights, kLeast, kMost);
+  return plan;
+}
+
+Budget Plan::budget(const Task& task) const {
+  Budget budget;
+  budget.seconds = mode(task) == Mode::sustained ? sustained_s : burst_s * weight(task);
+  return budget;
+}
+
+double Plan::estimate_s(const Task& task) const {
+  const Work w = work(task);
+  const double one = w.flops / speed.flops_per_s + w.bytes / speed.bytes_per_s;
+  return speed.setup_s + std::max(budget(task).seconds, (2 + kFewest) * one);
+}
+
+double Plan::estimate_s() const {
+  double total = 0;
+  for (const Task& task : tasks) total += estimate_s(task);
+  return total;
+}
+
+std::string Plan::text() const {
+  std::string out = fmt::format("{:<14} {:>7} {:>10}\n", "part", "count", "minutes");
+  const auto line = [&out](std::string_view name, std::size_t count, double seconds) {
+    out += fmt::format("{:<14} {:>7} {:>10.1f}\n", name, count, seconds / 60);
+  };
+  for (std::string_view name : kParts) {
+    std::size_t count = 0;
+    double seconds = 0;
+    for (const Task& task : tasks)
+      if (part(task) == name) ++count, seconds += estimate_s(task);
+    if (count > 0) line(name, count, seconds);
+  }
+  line("total", tasks.size(), estimate_s());
+  return out + fmt::format("{:.2f} s a measurement at most, {:.1f} s a sustained one\n", burst_s,
+                           sustained_s);
+}
+
+ModelShape parse_model(const std::string& text) {
+  std::vector<std::int64_t> numbers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at <= end) {
+    std::int64_t value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc{} || value < 1 || (next != end && *next != ',')) break;
+    numbers.push_back(value);
+    at = next + 1;
+  }
+  const bool whole = at == end + 1 && numbers.size() == 5;
+  if (!whole || numbers[0] % numbers[2] != 0 || numbers[1] % numbers[4] != 0 ||
+      numbers[2] % numbers[4] != 0 || numbers[2] % numbers[3] != 0)
+    throw UserError("command line", "--model",
+                    fmt::format("expected hidden,ffn,heads,kv_heads,tp with hidden a multiple of "
+                                "heads, heads of kv_heads and tp, ffn of tp; found \"{}\"",
+                                text));
+  return {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
+}
+
+std::vector<Task> read_shapes(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  if (!in) throw UserError(file.string(), "", "cannot be read");
+  std::vector<Task> tasks;
+  std::string text;
+  for (int number = 1; std::getline(in, text); ++number) {
+    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const std::string where = fmt::format("{}:{}", file.string(), number);
+    boost::json::error_code error;
+    const boost::json::value value = boost::json::parse(text, error);
+    if (error || !value.is_object()) throw UserError(where, "", "expected a JSON object");
+    const boost::json::object& line = value.get_object();
+    if (line.contains("header")) continue;
+    const Task task = task_from_json(line, where);
+    const auto* gemm = std::get_if<GemmTask>(&task);
+    if (!gemm || line.contains("pass")) {
+      tasks.push_back(task);
+      continue;
+    }
+    for (GemmPass pass : {GemmPass::forward, GemmPass::input_gradient, GemmPass::weight_gradient}) {
+      GemmTask one = *gemm;
+      one.gemm.pass = pass;
+      tasks.push_back(one);
+    }
+  }
+  return tasks;
+}
+
+}  // namespace mllmsim::calibrate

@@ -1,0 +1,38 @@
+#include "cost_models/calibrate/run.hpp"
+
+#include <fmt/core.h>
+
+namespace mllmsim::calibrate {
+
+std::vector<Task> remaining(const Plan& plan, const RawFile& file) {
+  std::vector<Task> tasks;
+  for (const Task& task : plan.tasks)
+    if (!file.has(task)) tasks.push_back(task);
+  return tasks;
+}
+
+int run_plan(const Plan& plan, Backend& backend, RawFile* file, Progress& progress,
+             const Clock& now) {
+  const double start = now();
+  int measured = 0;
+  for (const Task& task : plan.tasks) {
+    const bool spans = group(task).nodes > 1;
+    if (!spans && !file) continue;
+    bool todo = !file || !file->has(task);
+    if (spans) todo = backend.agree(todo) != 0;
+    if (!todo) continue;
+    try {
+      const std::unique_ptr<Prepared> prepared = backend.prepare(task);
+      const Summary summary = measure(*prepared, mode(task), plan.budget(task), backend, now);
+      if (file) file->append(task, summary);
+      ++measured;
+    } catch (const CannotMeasure& reason) {
+      if (spans) throw;  // the other nodes would wait for ever
+      progress.note(fmt::format("skipped {}: {}", key(task), reason.what()));
+    }
+    progress.done(std::string(part(task)), plan.estimate_s(task), now() - start);
+  }
+  return measured;
+}
+
+}  // namespace mllmsim::calibrate
