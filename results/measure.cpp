@@ -31,7 +31,8 @@ struct Step {
   int replicas() const { return static_cast<int>(plan.micro_batches.size()); }
   // A single simulated replica stands for all.
   double weight() const {
-    return static_cast<double>(job.parallelism.data_parallel_size) / static_cast<double>(replicas());
+    return static_cast<double>(job.parallelism.data_parallel_size) /
+           static_cast<double>(replicas());
   }
 };
 
@@ -41,7 +42,13 @@ Step simulate_step(const Job& job, const CostContext* costs, Plan plan) {
   Timeline timeline = simulate(program, bandwidths);
   auto times = account(program, timeline);
   auto memory = memory_profile(program, timeline);
-  return {job, costs, std::move(plan), std::move(program), std::move(timeline), std::move(times), std::move(memory)};
+  return {job,
+          costs,
+          std::move(plan),
+          std::move(program),
+          std::move(timeline),
+          std::move(times),
+          std::move(memory)};
 }
 
 // "InternViT-6B.embedding, 22 x InternViT-6B.block | ..."
@@ -113,7 +120,8 @@ StageRow stage_row(const Step& s, int rank) {
       row.bubbles[k] += to_seconds(s.times[d].bubbles.times[k]) * share;
     row.peak_activations = std::max(row.peak_activations, peak(s.memory[d]));
   }
-  row.peak_memory = row.weights + row.gradients + row.optimizer + row.peak_activations + row.reserve;
+  row.peak_memory =
+      row.weights + row.gradients + row.optimizer + row.peak_activations + row.reserve;
   return row;
 }
 
@@ -146,10 +154,12 @@ void measure_memory(const Step& s, RunResult& out) {
   if (out.fits) return;
   const auto gib = [](Bytes b) { return static_cast<double>(b.value) / (1LL << 30); };
   out.reason = fmt::format(
-      "stage {} needs {:.1f} GiB of {:.1f} GiB: weights {:.1f}, gradients {:.1f}, optimizer {:.1f}, "
+      "stage {} needs {:.1f} GiB of {:.1f} GiB: weights {:.1f}, gradients {:.1f}, optimizer "
+      "{:.1f}, "
       "activations {:.1f}, reserve {:.1f}",
       worst->stage, gib(worst->peak_memory), gib(out.gpu_memory), gib(worst->weights),
-      gib(worst->gradients), gib(worst->optimizer), gib(worst->peak_activations), gib(worst->reserve));
+      gib(worst->gradients), gib(worst->optimizer), gib(worst->peak_activations),
+      gib(worst->reserve));
 }
 
 void measure_steps(const Step& s, RunResult& out) {
@@ -209,8 +219,8 @@ void measure_memory_profile(const Step& s, RunResult& out) {
     const StageRow& stage = out.stages[d % static_cast<std::uint32_t>(s.ranks())];
     const Bytes constant = stage.peak_memory - stage.peak_activations;
     for (const MemoryPoint& p : s.memory[d])
-      out.memory.push_back({0, static_cast<int>(d) / s.ranks(), stage.stage, p.time,
-                            constant + p.bytes});
+      out.memory.push_back(
+          {0, static_cast<int>(d) / s.ranks(), stage.stage, p.time, constant + p.bytes});
   }
 }
 

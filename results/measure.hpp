@@ -1,10 +1,12 @@
 // Timeline -> Metrics: simulates one step of a scenario's plan and measures it.
 //
-//   GPU-days = GPUs * iteration * samples / global batch          MFU = model FLOPs / (iteration * GPUs * peak)
-//   model FLOPs count forward and backward without recomputation, attention over the full square (Megatron's
-//   convention); hardware FLOPs are what the kernels execute, recomputation included.
+//   GPU-days = GPUs * iteration * samples / global batch          MFU = model FLOPs / (iteration *
+//   GPUs * peak) model FLOPs count forward and backward without recomputation, attention over the
+//   full square (Megatron's convention); hardware FLOPs are what the kernels execute, recomputation
+//   included.
 //
-// A plan that does not fit in memory is still simulated; the result says that it does not fit, and why.
+// A plan that does not fit in memory is still simulated; the result says that it does not fit, and
+// why.
 #pragma once
 
 #include "results/run_result.hpp"

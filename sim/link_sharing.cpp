@@ -8,8 +8,8 @@
 namespace mllmsim {
 namespace {
 
-constexpr double kFull =
-    1.0 + 1e-9;  // loads that differ from 1 by rounding only do not slow anybody
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kFull = 1.0 + 1e-9;  // loads above 1 by rounding only do not slow anybody
 
 }  // namespace
 

@@ -1,0 +1,28 @@
+// A sub-command of `mllmsim`: one .cpp each, listed in main.cpp.
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <string>
+#include <vector>
+
+namespace mllmsim {
+
+using Arguments = std::vector<std::string>;
+
+struct Command {
+  const char* name;
+  const char* description;  // one line
+  int (*run)(const Arguments&);
+};
+
+int run_command(const Arguments& arguments);
+int list_command(const Arguments& arguments);
+
+// Parses `arguments` into options and positional words. Returns false after printing `usage` and
+// the options for
+// --help. Unknown or malformed options are a UserError.
+bool parse(const Arguments& arguments, const std::string& usage,
+           boost::program_options::options_description options,
+           boost::program_options::variables_map& values, std::vector<std::string>& words);
+
+}  // namespace mllmsim

@@ -1,0 +1,58 @@
+// mllmsim list [what]: strategies with their options, shipped models, clusters and runs, a line
+// each.
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "results/cli/command.hpp"
+#include "scenarios/shipped_files.hpp"
+#include "sim/errors.hpp"
+#include "strategies/strategy.hpp"
+
+namespace po = boost::program_options;
+
+namespace mllmsim {
+namespace {
+
+void print(const std::string& title, const std::vector<ShippedFile>& files) {
+  std::cout << title << "\n";
+  for (const ShippedFile& f : files) fmt::print("  {:<34} {}\n", f.name, f.description);
+}
+
+void print_strategies() {
+  std::cout << "strategies\n";
+  for (const StrategyInfo& s : strategies()) {
+    fmt::print("  {:<34} {}\n", s.name, s.description);
+    for (const OptionSpec& o : s.options) {
+      std::string choices;
+      for (const std::string& c : o.choices) choices += (choices.empty() ? ": " : " | ") + c;
+      fmt::print("    {:<32} {}{}\n", o.name, o.description, choices);
+    }
+  }
+}
+
+}  // namespace
+
+int list_command(const Arguments& arguments) {
+  const std::vector<std::pair<std::string, void (*)()>> sections = {
+      {"strategies", print_strategies},
+      {"models", [] { print("models", shipped_models()); }},
+      {"clusters", [] { print("clusters", shipped_clusters()); }},
+      {"runs", [] { print("runs", shipped_runs()); }},
+  };
+  po::variables_map values;
+  std::vector<std::string> wanted;
+  const char* usage = "usage: mllmsim list [strategies | models | clusters | runs]\n";
+  if (!parse(arguments, usage, po::options_description("options"), values, wanted)) return 0;
+  for (const std::string& w : wanted) {
+    const bool known =
+        std::any_of(sections.begin(), sections.end(), [&](const auto& s) { return s.first == w; });
+    if (!known) throw UserError("command line", w, "expected strategies, models, clusters or runs");
+  }
+  for (const auto& [name, show] : sections)
+    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end()) show();
+  std::fflush(stdout);
+  return 0;
+}
+
+}  // namespace mllmsim

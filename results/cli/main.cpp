@@ -1,0 +1,57 @@
+// mllmsim: sub-commands, and what each kind of failure means to the shell.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "results/cli/command.hpp"
+#include "results/version.hpp"
+#include "sim/errors.hpp"
+
+namespace mllmsim {
+namespace {
+
+constexpr Command kCommands[] = {
+    {"run", "simulate scenarios and write their results", run_command},
+    {"list", "show strategies and the shipped models, clusters and runs", list_command},
+};
+
+void print_help() {
+  std::cout << "mllmsim " << version()
+            << ": simulates training of multimodal LLMs on GPU clusters\n\n"
+            << "usage: mllmsim COMMAND [arguments]      mllmsim COMMAND --help\n\n";
+  for (const Command& c : kCommands)
+    std::cout << fmt::format("  {:<10} {}\n", c.name, c.description);
+  std::cout << "\nexit codes: 0 done, 2 wrong input, 3 the machine (disk, missing program)\n";
+}
+
+int dispatch(const Arguments& arguments) {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
+      arguments[0] == "help")
+    return print_help(), 0;
+  if (arguments[0] == "--version") return std::cout << "mllmsim " << version() << "\n", 0;
+  for (const Command& c : kCommands)
+    if (arguments[0] == c.name) return c.run({arguments.begin() + 1, arguments.end()});
+  throw UserError("command line", arguments[0], "no such command; `mllmsim --help` lists them");
+}
+
+}  // namespace
+}  // namespace mllmsim
+
+int main(int argc, char** argv) {
+  try {
+    return mllmsim::dispatch({argv + 1, argv + argc});
+  } catch (const mllmsim::UserError& e) {
+    for (const mllmsim::Problem& p : e.problems()) std::cerr << "error: " << p.text() << "\n";
+    return 2;
+  } catch (const mllmsim::EnvironmentError& e) {
+    std::cerr << "error: " << e.what() << "\n";
+    return 3;
+  } catch (const std::bad_alloc&) {
+    std::cerr << "error: out of memory\n";
+    return 3;
+  } catch (const std::exception& e) {
+    std::cerr << "internal error: " << e.what() << "\nPlease report this with the scenario.\n";
+    std::abort();
+  }
+}

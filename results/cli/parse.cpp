@@ -1,0 +1,35 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <iostream>
+#include <sstream>
+
+#include "results/cli/command.hpp"
+#include "sim/errors.hpp"
+
+namespace po = boost::program_options;
+
+namespace mllmsim {
+
+bool parse(const Arguments& arguments, const std::string& usage, po::options_description options,
+           po::variables_map& values, std::vector<std::string>& words) {
+  options.add_options()("help,h", "show this and exit");
+  po::options_description all = options;
+  all.add_options()("words", po::value<std::vector<std::string>>());
+  po::positional_options_description positional;
+  positional.add("words", -1);
+  try {
+    po::store(po::command_line_parser(arguments).options(all).positional(positional).run(), values);
+    po::notify(values);
+  } catch (const po::error& e) {
+    throw UserError("command line", "", fmt::format("{} (--help lists the options)", e.what()));
+  }
+  if (values.count("words")) words = values["words"].as<std::vector<std::string>>();
+  if (!values.count("help")) return true;
+  std::ostringstream text;
+  text << options;
+  std::cout << usage << "\n" << text.str();
+  return false;
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,108 @@
+// mllmsim run FILE... [a.b=c ...]: simulate scenarios, print what a person wants to know, leave
+// Parquet behind.
+#include <fmt/format.h>
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+#include "results/cli/command.hpp"
+#include "results/json.hpp"
+#include "results/measure.hpp"
+#include "results/run_tables.hpp"
+#include "results/summary.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/errors.hpp"
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+namespace mllmsim {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: mllmsim run FILE... [key=value ...] [options]\n\n"
+    "Simulates each scenario FILE (a path, or the name of a shipped run) and prints what it "
+    "costs.\n"
+    "key=value overrides any field of the scenario: parallelism.pipeline_model_parallel_size=8\n"
+    "strategy.name=balanced cluster.nodes=16 granularity=kernel.\n";
+
+// Runs of one name with different overrides are kept apart.
+fs::path directory_of(const Scenario& scenario, const std::vector<std::string>& overrides,
+                      const std::optional<fs::path>& out, bool several) {
+  std::string name = scenario.job.name;
+  for (std::string o : overrides) {
+    for (char& c : o)
+      if (c == '/' || c == ' ') c = '_';
+    name += "+" + o;
+  }
+  if (!out) return fs::path("results") / "runs" / name;
+  return several ? *out / scenario.job.name : *out;
+}
+
+std::vector<Scenario> read_all(const std::vector<std::string>& files,
+                               const std::vector<std::string>& overrides) {
+  std::vector<Scenario> scenarios;
+  std::vector<Problem> problems;
+  for (const std::string& file : files) try {
+      scenarios.push_back(read_scenario(file, overrides));
+    } catch (const UserError& e) {
+      problems.insert(problems.end(), e.problems().begin(), e.problems().end());
+    }
+  if (!problems.empty()) throw UserError(problems);
+  return scenarios;
+}
+
+}  // namespace
+
+int run_command(const Arguments& arguments) {
+  po::options_description options("options");
+  options.add_options()("out,o", po::value<std::string>(),
+                        "directory for the Parquet files (default results/runs/<name>)")(
+      "strategy,s", po::value<std::string>(), "the same as strategy.name=NAME")(
+      "json", "print JSON instead of tables")(
+      "threads,j", po::value<unsigned>(),
+      "threads to use (default: all cores); results do not depend on it");
+  po::variables_map values;
+  std::vector<std::string> words, files, overrides;
+  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  for (const std::string& word : words)
+    (word.find('=') != std::string::npos && !fs::exists(word) ? overrides : files).push_back(word);
+  if (values.count("strategy"))
+    overrides.push_back("strategy.name=" + values["strategy"].as<std::string>());
+  if (files.empty())
+    throw UserError("command line", "",
+                    "run needs a scenario file; `mllmsim list runs` shows the shipped ones");
+
+  std::optional<tbb::global_control> limit;
+  if (values.count("threads")) {
+    if (values["threads"].as<unsigned>() == 0)
+      throw UserError("command line", "--threads", "expected at least 1");
+    limit.emplace(tbb::global_control::max_allowed_parallelism, values["threads"].as<unsigned>());
+  }
+  const std::vector<Scenario> scenarios = read_all(files, overrides);
+  std::vector<RunResult> results(scenarios.size());
+  tbb::parallel_for(std::size_t{0}, scenarios.size(), [&](std::size_t i) {
+    try {
+      results[i] = run_scenario(scenarios[i]);
+    } catch (const InternalError& e) {
+      throw InternalError(
+          fmt::format("{} (scenario {} of {})", e.what(), scenarios[i].hash, files[i]));
+    }
+  });
+
+  std::optional<fs::path> out;
+  if (values.count("out")) out = values["out"].as<std::string>();
+  std::cout << (values.count("json") ? to_json(results) : summaries(results, {utf8_locale()}));
+  std::cout.flush();
+  for (std::size_t i = 0; i < scenarios.size(); ++i) {
+    const fs::path dir = directory_of(scenarios[i], overrides, out, scenarios.size() > 1);
+    write_run(results[i], dir);
+    std::cerr << "wrote " << dir.string() << "\n";
+  }
+  return 0;
+}
+
+}  // namespace mllmsim
