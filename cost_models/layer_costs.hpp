@@ -4,11 +4,13 @@
 // A layer's cost depends on its shape, the tokens it sees, tp, sequence parallelism, the software
 // options and how it recomputes; it is memoised by these. Kernels are in execution order; a
 // `communication` kernel runs on the tp stream while compute waits. Frozen layers have no weight
-// gradients; a layer whose input needs no gradient has no input gradient; one that needs neither
-// has an empty backward and keeps nothing.
+// gradients; one that is frozen and whose input needs no gradient has an empty backward and keeps
+// nothing.
+//
+// Only blocks recompute; the other layers ignore it. FLOPs count the whole square of causal
+// attention, executed or not, as the usual definitions of MFU and HFU do.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -30,29 +32,37 @@ struct TimedKernel {
 
 struct LayerCost {
   std::vector<TimedKernel> forward;
-  std::vector<TimedKernel>
-      recompute;  // what runs again before (full) or within (selective) the backward
+  // What runs again before (full) or within (selective) the backward.
+  std::vector<TimedKernel> recompute;
   std::vector<TimedKernel> backward;
-  Flops
-      model_flops{};  // of a whole step (forward + backward, no recompute) on all tp ranks, for MFU
-  Bytes saved{};      // activations kept on one GPU from forward to backward
-  Bytes working{};  // further memory on one GPU while its backward runs (what full recompute brings
-                    // back)
+  // Of a whole step (forward + backward, no recompute) on all tp ranks, for MFU.
+  Flops model_flops{};
+  Bytes saved{};  // activations kept on one GPU from forward to backward
+  // Further memory on one GPU while its backward runs (what recompute brings back).
+  Bytes working{};
 };
 
 // Sums of a kernel list: what one task of stage granularity needs.
 struct KernelTotals {
-  Time time{};
+  Time time{};  // communication included
   Time communication{};
   Flops flops{};
 };
 KernelTotals totals(const std::vector<TimedKernel>& kernels);
 
+struct LayerSetting;
+
 class LayerCosts {
  public:
+  // Throws UserError if tp does not divide the heads of a module that must not pad them.
   LayerCosts(const Model& model, const Parallelism& parallelism, const Software& software,
              const KernelCosts& kernels, const ClusterSpec& cluster);
+  LayerCosts(LayerCosts&&) noexcept;
+  ~LayerCosts();
 
+  // The reference is valid until kRemembered further costs have been computed: packs of an epoch
+  // are too many to remember all. Not for concurrent use.
+  static constexpr std::size_t kRemembered = 8192;
   const LayerCost& cost(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
 
   // Activations that leave `layer` towards the next pipeline stage, for the whole tp group;
@@ -63,14 +73,20 @@ class LayerCosts {
   Time optimizer_step(std::int64_t parameters) const;
 
  private:
-  struct Key;
   struct Memo;
+
+  LayerSetting setting_of(const Layer& layer) const;
+  LayerCost compute(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
+  LayerCost block_cost(const Layer& layer, const TokenBatch& batch, Recompute recompute);
+  Flops model_flops(const Layer& layer, const MicroBatch& micro_batch) const;
+  std::int64_t image_tokens(const MicroBatch& micro_batch) const;
+
   const Model& model_;
   Parallelism parallelism_;
   Software software_;
   const KernelCosts& kernels_;
   GroupShape tp_group_;
-  std::shared_ptr<Memo> memo_;
+  std::unique_ptr<Memo> memo_;
 };
 
 }  // namespace mllmsim

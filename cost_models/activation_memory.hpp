@@ -1,0 +1,38 @@
+// What a layer keeps on one GPU from its forward to its backward, tensor by tensor.
+//
+// For a GPT block with dropout and unfused attention the list adds up to Korthikanti et al. 2022,
+// "Reducing Activation Recomputation in Large Transformer Models" (s b h = tokens times hidden, a
+// heads, t = tp):
+//   no sequence parallel      s b h (10 + 24/t + 5 a s / (h t))       equation 2
+//   sequence parallel         s b h (34/t + 5 a s / (h t))            equation 4
+//   selective recompute       the same without 5 a s / (h t)          equation 6
+//   full recompute            2 s b h, the block's input (1/t of it with sequence parallel)
+// Tensors that only a weight gradient reads are not kept by frozen layers; a layer without a
+// backward keeps nothing. Left out: 1/rms and other one-value-a-row statistics, except flash
+// attention's log-sum-exp; buffers that live within one kernel.
+#pragma once
+
+#include "cost_models/block_kernels.hpp"
+
+namespace mllmsim {
+
+struct SavedTensor {
+  std::string_view name;
+  Bytes bytes{};
+};
+Bytes total(const std::vector<SavedTensor>& tensors);
+
+std::vector<SavedTensor> block_activations(const Block& block, const TokenBatch& batch,
+                                           Recompute recompute);
+std::vector<SavedTensor> encoder_embedding_activations(const LayerSetting& s,
+                                                       const Encoder& encoder, std::int64_t tokens);
+std::vector<SavedTensor> llm_embedding_activations(const LayerSetting& s, const Llm& llm,
+                                                   std::int64_t tokens);
+std::vector<SavedTensor> projector_activations(const LayerSetting& s, const Encoder& encoder,
+                                               std::int64_t tiles);
+std::vector<SavedTensor> head_activations(const LayerSetting& s, const Llm& llm,
+                                          std::int64_t tokens);
+// fp32 logits next to the softmax that is kept: the head's passing peak.
+Bytes head_working_memory(const LayerSetting& s, const Llm& llm, std::int64_t tokens);
+
+}  // namespace mllmsim

@@ -1,0 +1,96 @@
+// The attention of a block; see block_kernels.hpp. Bytes per value below are those of one entry of
+// the scores, [sequences, heads, length, length].
+//
+// Causal: Megatron's fused softmax reads only the lower triangle (half the bytes) but writes whole
+// rows; its GEMMs compute the whole square, as eager PyTorch does.
+#include <array>
+
+#include "cost_models/block_kernels.hpp"
+
+namespace mllmsim {
+namespace {
+
+void flash(KernelList& list, const Block& b, const TokenBatch& batch, bool backward) {
+  list.attention(
+      backward ? "attention backward" : "attention",
+      {batch.groups, b.shard.heads, b.shard.kv_heads, b.shard.head_dim, b.shape.causal, backward});
+}
+
+void softmax_forward(KernelList& list, const Block& b, std::int64_t rows, std::int64_t length) {
+  if (b.setting.software.fused_kernels) {
+    list.memory("softmax", MemoryOp::softmax, rows, length, (b.shape.causal ? 1 : 2) + 2);
+    return;
+  }
+  list.elementwise("scores to fp32", rows * length, 2 + 4);
+  if (b.shape.causal) list.elementwise("mask", rows * length, 4 + 1 + 4);
+  list.memory("softmax", MemoryOp::softmax, rows, length, 4 + 4);
+  list.elementwise("probabilities to bf16", rows * length, 4 + 2);
+}
+
+void softmax_backward(KernelList& list, const Block& b, std::int64_t rows, std::int64_t length) {
+  if (b.setting.software.fused_kernels) {
+    list.memory("softmax backward", MemoryOp::softmax, rows, length,
+                (b.shape.causal ? 1 + 1 : 2 + 2) + 2);
+    return;
+  }
+  list.elementwise("probability gradient to fp32", rows * length, 2 + 4);
+  list.memory("softmax backward", MemoryOp::softmax, rows, length, 4 + 4 + 4);
+  if (b.shape.causal) list.elementwise("mask backward", rows * length, 4 + 1 + 4);
+  list.elementwise("score gradient to bf16", rows * length, 4 + 2);
+}
+
+void unfused_forward(KernelList& list, const Block& b, const SequenceGroup& g) {
+  const std::int64_t s = g.length, d = b.shard.head_dim, batch = g.count * b.shard.heads;
+  list.gemm("scores", {s, s, d, GemmPass::forward, batch});
+  softmax_forward(list, b, batch * s, s);
+  if (b.setting.software.dropout) list.elementwise("attention dropout", batch * s * s, 2 + 2 + 1);
+  list.gemm("context", {s, d, s, GemmPass::forward, batch});
+}
+
+void unfused_backward(KernelList& list, const Block& b, const SequenceGroup& g) {
+  const std::int64_t s = g.length, d = b.shard.head_dim, batch = g.count * b.shard.heads;
+  list.gemm("probability gradient", {s, s, d, GemmPass::input_gradient, batch});
+  list.gemm("value gradient", {s, d, s, GemmPass::input_gradient, batch});
+  if (b.setting.software.dropout)
+    list.elementwise("attention dropout backward", batch * s * s, 2 + 2 + 1);
+  softmax_backward(list, b, batch * s, s);
+  list.gemm("query gradient", {s, d, s, GemmPass::input_gradient, batch});
+  list.gemm("key gradient", {s, d, s, GemmPass::input_gradient, batch});
+}
+
+}  // namespace
+
+std::vector<TimedKernel> attention_forward(const Block& b, const TokenBatch& batch) {
+  KernelList list(b.setting);
+  const std::int64_t tokens = batch.tokens();
+  if (b.setting.software.flash_attention) {
+    // q, k and v out of the joint tensor, unless the kernel takes strided views of it.
+    if (!b.setting.software.fused_kernels)
+      list.elementwise("qkv split", tokens * b.shard.qkv(), 2 + 2);
+    flash(list, b, batch, false);
+    return list.take();
+  }
+  if (b.shard.kv_heads < b.shard.heads)
+    list.elementwise("repeat key and value", 2 * tokens * b.shard.q(), 2 + 2);
+  for (const SequenceGroup& g : batch.groups) unfused_forward(list, b, g);
+  list.elementwise("context copy", tokens * b.shard.q(), 2 + 2);
+  return list.take();
+}
+
+std::vector<TimedKernel> attention_backward(const Block& b, const TokenBatch& batch) {
+  KernelList list(b.setting);
+  if (!b.setting.has_backward()) return {};
+  if (b.setting.software.flash_attention) {
+    flash(list, b, batch, true);
+    return list.take();
+  }
+  const std::int64_t tokens = batch.tokens();
+  for (const SequenceGroup& g : batch.groups) unfused_backward(list, b, g);
+  // The scores' 1/sqrt(head_dim) is part of the forward GEMM but not of its two backward ones.
+  list.elementwise("scale query and key gradients", 2 * tokens * b.shard.q(), 2 + 2);
+  if (b.shard.kv_heads < b.shard.heads)
+    list.elementwise("sum key and value gradients", 2 * tokens * b.shard.q(), 2);
+  return list.take();
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,112 @@
+#include "cost_models/block_kernels.hpp"
+
+#include "cost_models/pointwise_kernels.hpp"
+
+namespace mllmsim {
+namespace {
+
+struct BlockLinears {
+  Linear qkv, output, up, down;
+
+  explicit BlockLinears(const Block& b)
+      : qkv{"qkv", "qkv input gradient", "qkv weight gradient", b.shape.hidden_size, b.shard.qkv()},
+        output{"attention output", "attention output input gradient",
+               "attention output weight gradient", b.shard.q(), b.shape.hidden_size},
+        up{"mlp up", "mlp up input gradient", "mlp up weight gradient", b.shape.hidden_size,
+           (b.shape.gated_mlp ? 2 : 1) * b.shard.mlp},
+        down{"mlp down", "mlp down input gradient", "mlp down weight gradient", b.shard.mlp,
+             b.shape.hidden_size} {}
+};
+
+// InternViT normalises q and k over all heads, so ranks add up their sums of squares: an fp32 value
+// a token for each of q and k. The backward adds up as many.
+void qk_norm_sums(KernelList& list, std::int64_t tokens) {
+  list.collective(CollectiveOp::all_reduce, Bytes{tokens * 2 * 4});
+}
+
+std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens) {
+  const Transformer& t = b.shape;
+  const LayerSetting& s = b.setting;
+  KernelList list(s);
+  norm_forward(list, s, t.norm, s.rows(tokens), t.hidden_size);
+  column_forward(list, s, BlockLinears(b).qkv, tokens);
+  if (t.qkv_bias) bias_forward(list, tokens * b.shard.qkv());
+  if (t.qk_norm) {
+    qk_norm_sums(list, tokens);
+    norm_forward(list, s, t.norm, tokens, b.shard.q());
+    norm_forward(list, s, t.norm, tokens, b.shard.kv());
+  }
+  if (t.rotary) rotary(list, s, tokens * (b.shard.q() + b.shard.kv()));
+  return list.take();
+}
+
+std::vector<TimedKernel> after_attention(const Block& b, std::int64_t tokens) {
+  const Transformer& t = b.shape;
+  const LayerSetting& s = b.setting;
+  const BlockLinears linears(b);
+  const std::int64_t rows = s.rows(tokens);
+  KernelList list(s);
+  row_forward(list, s, linears.output, tokens);
+  residual_forward(list, s, t, rows);
+  norm_forward(list, s, t.norm, rows, t.hidden_size);
+  column_forward(list, s, linears.up, tokens);
+  activation_forward(list, s, t.gated_mlp, t.linear_bias, tokens * b.shard.mlp);
+  row_forward(list, s, linears.down, tokens);
+  residual_forward(list, s, t, rows);
+  return list.take();
+}
+
+std::vector<TimedKernel> backward_after(const Block& b, std::int64_t tokens) {
+  const Transformer& t = b.shape;
+  const BlockLinears linears(b);
+  const LayerSetting& s = b.setting;
+  const std::int64_t rows = s.rows(tokens);
+  KernelList list(s);
+  residual_backward(list, s, t, rows);
+  row_backward(list, s, linears.down, tokens);
+  activation_backward(list, s, t.gated_mlp, t.linear_bias, tokens * b.shard.mlp);
+  column_backward(list, s, linears.up, tokens);
+  norm_backward(list, s, t.norm, rows, t.hidden_size);
+  fork_backward(list, t, rows);
+  residual_backward(list, s, t, rows);
+  row_backward(list, s, linears.output, tokens);
+  return list.take();
+}
+
+std::vector<TimedKernel> backward_before(const Block& b, std::int64_t tokens) {
+  const Transformer& t = b.shape;
+  const LayerSetting& s = b.setting;
+  const std::int64_t rows = s.rows(tokens);
+  KernelList list(s);
+  if (t.rotary) rotary(list, s, tokens * (b.shard.q() + b.shard.kv()));
+  if (t.qk_norm) {
+    qk_norm_sums(list, tokens);
+    norm_backward(list, s, t.norm, tokens, b.shard.q());
+    norm_backward(list, s, t.norm, tokens, b.shard.kv());
+  }
+  list.elementwise("qkv gradient concat", tokens * b.shard.qkv(), 2 + 2);
+  if (t.qkv_bias) bias_backward(list, s, tokens * b.shard.qkv());
+  column_backward(list, s, BlockLinears(b).qkv, tokens);
+  norm_backward(list, s, t.norm, rows, t.hidden_size);
+  if (s.input_gradient) fork_backward(list, t, rows);
+  return list.take();
+}
+
+}  // namespace
+
+BlockShard::BlockShard(const Transformer& t, std::int64_t tp)
+    : heads(ceil_div(t.num_attention_heads, tp)),
+      kv_heads(ceil_div(t.num_key_value_heads, tp)),
+      head_dim(t.head_dim),
+      mlp(ceil_div(t.intermediate_size, tp)) {}
+
+BlockParts block_parts(const Block& block, std::int64_t tokens) {
+  BlockParts parts{before_attention(block, tokens), after_attention(block, tokens), {}, {}};
+  if (block.setting.has_backward()) {
+    parts.backward_after = backward_after(block, tokens);
+    parts.backward_before = backward_before(block, tokens);
+  }
+  return parts;
+}
+
+}  // namespace mllmsim

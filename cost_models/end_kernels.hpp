@@ -1,0 +1,32 @@
+// The layers at the ends of a module: embeddings, projector, head.
+//
+// - Encoder embedding: patches through one GEMM that every rank repeats, then class token and
+//   positions; nothing if the encoder has no patch_values.
+// - LLM embedding: vocabulary split over ranks, so looked-up rows are summed over them. With images
+//   the sum is complete on every rank (an image token can be anywhere) before projected tokens
+//   replace rows and sequence parallelism takes its share; without images it is reduce-scattered.
+//   Its weight gradient is dense, as PyTorch's: zeroed, scattered into, added to the main gradient.
+// - Projector: pixel shuffle (two copies), LayerNorm, GEMMs with GELU between. Pairs of GEMMs are
+//   split over ranks by columns, then rows; an odd last one is repeated on every rank. Its tokens
+//   are not sequence-parallel.
+// - Head: final norm, logits, and Megatron's vocabulary-parallel cross entropy, which is one pass
+//   over fp32 logits per operator whatever else is fused.
+#pragma once
+
+#include "cost_models/layer_kernels.hpp"
+
+namespace mllmsim {
+
+struct LayerKernels {
+  std::vector<TimedKernel> forward, backward;
+};
+
+LayerKernels encoder_embedding_kernels(const LayerSetting& s, const Encoder& encoder,
+                                       std::int64_t tokens);
+LayerKernels llm_embedding_kernels(const LayerSetting& s, const Llm& llm, std::int64_t tokens,
+                                   std::int64_t image_tokens);
+LayerKernels projector_kernels(const LayerSetting& s, const Encoder& encoder,
+                               const TokenBatch& batch);
+LayerKernels head_kernels(const LayerSetting& s, const Llm& llm, std::int64_t tokens);
+
+}  // namespace mllmsim

@@ -1,0 +1,51 @@
+#include "cost_models/end_kernels.hpp"
+#include "cost_models/pointwise_kernels.hpp"
+
+namespace mllmsim {
+namespace {
+
+// Cross entropy over logits split by vocabulary: each rank's maximum, target logit and sum of
+// exponentials become global by an all-reduce of one fp32 value a token.
+void cross_entropy_forward(KernelList& list, std::int64_t tokens, std::int64_t vocabulary) {
+  const auto pass = [&](std::string_view name, std::int64_t bytes_per_value) {
+    list.memory(name, MemoryOp::cross_entropy, tokens, vocabulary, bytes_per_value);
+  };
+  const auto share = [&] { list.collective(CollectiveOp::all_reduce, Bytes{tokens * 4}); };
+  pass("logits to fp32", 2 + 4);
+  pass("logits maximum", 4);
+  share();
+  pass("subtract maximum", 4 + 4);
+  share();
+  pass("exponentials", 4 + 4);
+  pass("sum of exponentials", 4);
+  share();
+  pass("normalise", 4 + 4);
+}
+
+void cross_entropy_backward(KernelList& list, std::int64_t tokens, std::int64_t vocabulary) {
+  list.memory("logits gradient", MemoryOp::cross_entropy, tokens, vocabulary, 4 + 4);
+  list.memory("logits gradient to bf16", MemoryOp::cross_entropy, tokens, vocabulary, 4 + 2);
+}
+
+}  // namespace
+
+LayerKernels head_kernels(const LayerSetting& s, const Llm& llm, std::int64_t tokens) {
+  const Transformer& t = llm.blocks;
+  const std::int64_t vocabulary = s.vocabulary_shard(llm.vocab_size);
+  const Linear logits{"logits", "logits input gradient", "logits weight gradient", t.hidden_size,
+                      vocabulary};
+  KernelList forward(s);
+  norm_forward(forward, s, t.norm, s.rows(tokens), t.hidden_size);
+  column_forward(forward, s, logits, tokens);
+  cross_entropy_forward(forward, tokens, vocabulary);
+
+  KernelList backward(s);
+  if (s.has_backward()) {
+    cross_entropy_backward(backward, tokens, vocabulary);
+    column_backward(backward, s, logits, tokens);
+    norm_backward(backward, s, t.norm, s.rows(tokens), t.hidden_size);
+  }
+  return {forward.take(), backward.take()};
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,272 @@
+#include "cost_models/layer_costs.hpp"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <map>
+
+#include "cost_models/activation_memory.hpp"
+#include "cost_models/block_kernels.hpp"
+#include "cost_models/end_kernels.hpp"
+#include "sim/errors.hpp"
+
+namespace mllmsim {
+namespace {
+
+// tp ranks are neighbours, so a group fills nodes and no other tp group shares their NICs.
+GroupShape tp_group_of(int tp, const ClusterSpec& cluster) {
+  return {tp, static_cast<int>(ceil_div(tp, cluster.gpus_per_node)), 1};
+}
+
+void check_heads(const std::string& name, const Transformer& t, bool pad_heads, int tp) {
+  if (pad_heads || t.num_attention_heads % tp == 0) return;
+  throw UserError("", "pad_heads",
+                  fmt::format("{} attention heads of {} do not divide by "
+                              "tensor_model_parallel_size {}; set pad_heads or change it",
+                              t.num_attention_heads, name, tp));
+}
+
+void append(std::vector<TimedKernel>& to, const std::vector<TimedKernel>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+std::vector<TimedKernel> joined(const std::vector<TimedKernel>& a,
+                                const std::vector<TimedKernel>& b,
+                                const std::vector<TimedKernel>& c) {
+  std::vector<TimedKernel> out;
+  out.reserve(a.size() + b.size() + c.size());
+  append(out, a);
+  append(out, b);
+  append(out, c);
+  return out;
+}
+
+// Values in the matrices a token is multiplied with.
+std::int64_t matrix_values(const Model& model, const Layer& layer) {
+  const Transformer& t = blocks_of(model, layer);
+  switch (layer.kind) {
+    case LayerKind::block:
+      return t.hidden_size * t.head_dim * (2 * t.num_attention_heads + 2 * t.num_key_value_heads) +
+             (t.gated_mlp ? 3 : 2) * t.hidden_size * t.intermediate_size;
+    case LayerKind::projector: {
+      const std::vector<std::int64_t>& sizes = model.encoders[layer.module].projector_sizes;
+      std::int64_t n = 0;
+      for (std::size_t i = 0; i + 1 < sizes.size(); ++i) n += sizes[i] * sizes[i + 1];
+      return n;
+    }
+    case LayerKind::embedding:
+      return is_llm(model, layer) ? 0 : model.encoders[layer.module].patch_values * t.hidden_size;
+    case LayerKind::head:
+      return model.llm.vocab_size * t.hidden_size;
+  }
+  throw InternalError("unknown layer kind");
+}
+
+std::int64_t projected_tokens(const Encoder& e, const TokenBatch& batch) {
+  return batch.sequences() * e.output_tokens_per_tile;
+}
+
+std::int64_t projected_width(const Encoder& e) {
+  return e.projector_sizes.empty() ? e.blocks.hidden_size : e.projector_sizes.back();
+}
+
+// What a cost depends on: all blocks of a module are alike. Of the batch, only what the layer sees.
+struct Key {
+  LayerKind kind;
+  std::uint16_t module;
+  Recompute recompute;
+  TokenBatch batch;
+
+  auto operator<=>(const Key&) const = default;
+};
+
+}  // namespace
+
+// A new pack with a known number of tokens costs only its attention and a copy of the other parts.
+// Those are kept for good: token counts are bounded by the longest micro-batch.
+struct LayerCosts::Memo {
+  std::map<Key, LayerCost> costs;
+  std::deque<std::map<Key, LayerCost>::iterator> oldest_first;
+  std::map<std::pair<std::uint16_t, std::int64_t>, BlockParts> block_parts;  // by module, tokens
+
+  const LayerCost& remember(Key key, LayerCost cost) {
+    const auto entry = costs.emplace(std::move(key), std::move(cost)).first;
+    oldest_first.push_back(entry);
+    if (oldest_first.size() > kRemembered) {
+      costs.erase(oldest_first.front());
+      oldest_first.pop_front();
+    }
+    return entry->second;
+  }
+
+  const BlockParts& parts(const Block& block, std::uint16_t module, std::int64_t tokens) {
+    const auto found = block_parts.find({module, tokens});
+    if (found != block_parts.end()) return found->second;
+    return block_parts.emplace(std::pair{module, tokens}, mllmsim::block_parts(block, tokens))
+        .first->second;
+  }
+};
+
+KernelTotals totals(const std::vector<TimedKernel>& kernels) {
+  KernelTotals sum;
+  for (const TimedKernel& k : kernels) {
+    sum.time += k.time;
+    if (k.communication) sum.communication += k.time;
+    sum.flops += k.flops;
+  }
+  return sum;
+}
+
+LayerCosts::LayerCosts(const Model& model, const Parallelism& parallelism, const Software& software,
+                       const KernelCosts& kernels, const ClusterSpec& cluster)
+    : model_(model),
+      parallelism_(parallelism),
+      software_(software),
+      kernels_(kernels),
+      tp_group_(tp_group_of(parallelism.tensor_model_parallel_size, cluster)),
+      memo_(std::make_unique<Memo>()) {
+  const int tp = parallelism.tensor_model_parallel_size;
+  for (const Encoder& e : model.encoders) check_heads(e.name, e.blocks, e.pad_heads, tp);
+  check_heads(model.llm.name, model.llm.blocks, model.llm.pad_heads, tp);
+}
+
+LayerCosts::LayerCosts(LayerCosts&&) noexcept = default;
+LayerCosts::~LayerCosts() = default;
+
+LayerSetting LayerCosts::setting_of(const Layer& layer) const {
+  return {kernels_,
+          software_,
+          tp_group_,
+          parallelism_.sequence_parallel && tp_group_.ranks > 1,
+          trained(model_, layer),
+          needs_input_gradient(model_, layer)};
+}
+
+std::int64_t LayerCosts::image_tokens(const MicroBatch& mb) const {
+  std::int64_t n = 0;
+  for (std::size_t e = 0; e < model_.encoders.size(); ++e)
+    n += projected_tokens(model_.encoders[e], mb.encoders[e]);
+  return n;
+}
+
+const LayerCost& LayerCosts::cost(const Layer& layer, const MicroBatch& mb, Recompute recompute) {
+  check(mb.encoders.size() == model_.encoders.size(), "a micro-batch has an entry an encoder");
+  const bool block = layer.kind == LayerKind::block;
+  Key key{layer.kind, layer.module, block ? recompute : Recompute::none, {}};
+  if (!is_llm(model_, layer))
+    key.batch = mb.encoders[layer.module];
+  else if (block)
+    key.batch = mb.llm;
+  else
+    key.batch.groups = {{mb.llm.tokens(), 1}, {image_tokens(mb), 1}};
+
+  if (const auto found = memo_->costs.find(key); found != memo_->costs.end()) return found->second;
+  LayerCost cost = compute(layer, mb, recompute);
+  return memo_->remember(std::move(key), std::move(cost));
+}
+
+LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recompute recompute) {
+  const LayerSetting s = setting_of(layer);
+  const TokenBatch& batch = is_llm(model_, layer) ? mb.llm : mb.encoders[layer.module];
+  const std::int64_t tokens = batch.tokens();
+  LayerCost cost;
+  const auto take = [&cost](LayerKernels kernels, const std::vector<SavedTensor>& saved) {
+    cost.forward = std::move(kernels.forward);
+    cost.backward = std::move(kernels.backward);
+    cost.saved = total(saved);
+  };
+  switch (layer.kind) {
+    case LayerKind::block:
+      cost = block_cost(layer, batch, recompute);
+      break;
+    case LayerKind::projector: {
+      const Encoder& e = model_.encoders[layer.module];
+      take(projector_kernels(s, e, batch), projector_activations(s, e, batch.sequences()));
+      break;
+    }
+    case LayerKind::embedding:
+      if (is_llm(model_, layer)) {
+        take(llm_embedding_kernels(s, model_.llm, tokens, image_tokens(mb)),
+             llm_embedding_activations(s, model_.llm, tokens));
+      } else {
+        const Encoder& e = model_.encoders[layer.module];
+        take(encoder_embedding_kernels(s, e, tokens), encoder_embedding_activations(s, e, tokens));
+      }
+      break;
+    case LayerKind::head:
+      take(head_kernels(s, model_.llm, tokens), head_activations(s, model_.llm, tokens));
+      cost.working = head_working_memory(s, model_.llm, tokens);
+      break;
+  }
+  cost.model_flops = model_flops(layer, mb);
+  return cost;
+}
+
+LayerCost LayerCosts::block_cost(const Layer& layer, const TokenBatch& batch, Recompute recompute) {
+  const Block block(blocks_of(model_, layer), setting_of(layer));
+  const BlockParts& p = memo_->parts(block, layer.module, batch.tokens());
+  const std::vector<TimedKernel> attention = attention_forward(block, batch);
+
+  LayerCost cost;
+  cost.forward = joined(p.before_attention, attention, p.after_attention);
+  cost.backward = joined(p.backward_after, attention_backward(block, batch), p.backward_before);
+  if (block.setting.has_backward()) {
+    if (recompute == Recompute::full) cost.recompute = cost.forward;
+    // Flash attention recomputes its scores in its own backward, whatever is asked.
+    if (recompute == Recompute::selective && !software_.flash_attention) cost.recompute = attention;
+  }
+  cost.saved = total(block_activations(block, batch, recompute));
+  cost.working = total(block_activations(block, batch, Recompute::none)) - cost.saved;
+  return cost;
+}
+
+// Megatron's convention: 2 FLOPs a matrix value and token for each pass, attention over the whole
+// square, heads and vocabulary as the model has them.
+Flops LayerCosts::model_flops(const Layer& layer, const MicroBatch& mb) const {
+  const LayerSetting s = setting_of(layer);
+  const Transformer& t = blocks_of(model_, layer);
+  const bool llm = is_llm(model_, layer);
+  const TokenBatch& batch = llm ? mb.llm : mb.encoders[layer.module];
+  const bool patches = layer.kind == LayerKind::embedding;  // whose input is data
+  const double passes = 1.0 + (s.has_backward() && !patches ? 1.0 : 0.0) + (s.trained ? 1.0 : 0.0);
+  const std::int64_t tokens = layer.kind == LayerKind::projector
+                                  ? projected_tokens(model_.encoders[layer.module], batch)
+                                  : batch.tokens();
+  Flops flops{passes * 2.0 * static_cast<double>(tokens) *
+              static_cast<double>(matrix_values(model_, layer))};
+  if (layer.kind == LayerKind::block) {
+    const Attention whole{batch.groups, t.num_attention_heads, t.num_key_value_heads, t.head_dim};
+    flops += whole.flops() * (s.has_backward() ? 3.0 : 1.0);
+  }
+  return flops;
+}
+
+Bytes LayerCosts::boundary(const Layer& layer, const MicroBatch& mb) const {
+  const std::int64_t h = blocks_of(model_, layer).hidden_size;
+  if (is_llm(model_, layer)) {
+    const bool last = layer.kind == LayerKind::head;
+    return {last ? 0 : mb.llm.tokens() * h * kActivationBytes};
+  }
+  const auto projected = [&](std::size_t e) {
+    return projected_tokens(model_.encoders[e], mb.encoders[e]) *
+           projected_width(model_.encoders[e]);
+  };
+  std::int64_t values = layer.kind == LayerKind::projector ? projected(layer.module)
+                                                           : mb.encoders[layer.module].tokens() * h;
+  for (std::size_t e = 0; e < layer.module; ++e) values += projected(e);
+  return {values * kActivationBytes};
+}
+
+Time LayerCosts::optimizer_step(std::int64_t parameters) const {
+  const std::int64_t gradient = software_.grad_bytes_per_parameter;
+  const std::int64_t state = software_.optimizer_bytes_per_parameter;
+  const std::int64_t bytes = gradient        // norm
+                             + 2 * gradient  // clip
+                             + gradient      // Adam: read the gradient,
+                             + 2 * state     //   update master weights and moments
+                             + 4 + 2         // master weights to bf16
+                             + gradient;     // zero
+  return to_time(kernels_.memory_bound({MemoryOp::optimizer, Bytes{parameters * bytes}}).time);
+}
+
+}  // namespace mllmsim

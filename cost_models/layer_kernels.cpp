@@ -1,0 +1,122 @@
+#include "cost_models/layer_kernels.hpp"
+
+#include <algorithm>
+
+namespace mllmsim {
+namespace {
+
+struct CollectiveNames {
+  std::string_view whole, exposed;
+};
+
+CollectiveNames names_of(CollectiveOp op) {
+  switch (op) {
+    case CollectiveOp::all_gather:
+      return {"tp all-gather", "tp all-gather (exposed)"};
+    case CollectiveOp::reduce_scatter:
+      return {"tp reduce-scatter", "tp reduce-scatter (exposed)"};
+    case CollectiveOp::all_reduce:
+      return {"tp all-reduce", "tp all-reduce (exposed)"};
+  }
+  return {};
+}
+
+Bytes activation(std::int64_t rows, std::int64_t width) {
+  return {rows * width * kActivationBytes};
+}
+
+Time input_gradient(KernelList& list, const Linear& l, std::int64_t tokens) {
+  return list.gemm(l.input_gradient_name, {tokens, l.inputs, l.outputs, GemmPass::input_gradient});
+}
+
+Time weight_gradient(KernelList& list, const Linear& l, std::int64_t tokens) {
+  return list.gemm(l.weight_gradient_name,
+                   {l.inputs, l.outputs, tokens, GemmPass::weight_gradient});
+}
+
+}  // namespace
+
+void KernelList::add(std::string_view name, bool communication, Cost cost, Flops flops) {
+  kernels_.push_back({name, communication, to_time(cost.time), flops, cost.source});
+}
+
+Time KernelList::gemm(std::string_view name, const Gemm& gemm) {
+  add(name, false, costs_.gemm(gemm), gemm.flops());
+  return kernels_.back().time;
+}
+
+void KernelList::attention(std::string_view name, const Attention& attention) {
+  add(name, false, costs_.attention(attention), attention.flops());
+}
+
+void KernelList::memory(std::string_view name, MemoryOp op, std::int64_t rows,
+                        std::int64_t row_length, std::int64_t bytes_per_value) {
+  const Bytes bytes{rows * row_length * bytes_per_value};
+  add(name, false, costs_.memory_bound({op, bytes, rows, row_length}), {});
+}
+
+void KernelList::elementwise(std::string_view name, std::int64_t values,
+                             std::int64_t bytes_per_value) {
+  const MemoryBound kernel{MemoryOp::elementwise, Bytes{values * bytes_per_value}};
+  add(name, false, costs_.memory_bound(kernel), {});
+}
+
+void KernelList::elementwise(std::string_view name, std::int64_t values,
+                             std::span<const std::int64_t> bytes_per_value) {
+  for (std::int64_t bytes : bytes_per_value) elementwise(name, values, bytes);
+}
+
+void KernelList::collective(CollectiveOp op, Bytes bytes) {
+  if (tp_group_.ranks == 1) return;
+  add(names_of(op).whole, true, costs_.collective({op, bytes, tp_group_}), {});
+}
+
+void KernelList::hidden_collective(CollectiveOp op, Bytes bytes, Time behind) {
+  if (tp_group_.ranks == 1) return;
+  Cost cost = costs_.collective({op, bytes, tp_group_});
+  cost.time = cost.time - to_seconds(behind);
+  if (cost.time.value > 0)
+    add(behind == Time{} ? names_of(op).whole : names_of(op).exposed, true, cost, {});
+}
+
+void column_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
+  if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, activation(tokens, l.inputs));
+  list.gemm(l.forward, {tokens, l.outputs, l.inputs});
+}
+
+void column_backward(KernelList& list, const LayerSetting& s, const Linear& l,
+                     std::int64_t tokens) {
+  const Bytes x = activation(tokens, l.inputs);
+  const Time input_time = input_gradient(list, l, tokens);
+  Time weight_time{};
+  if (s.trained) {
+    if (s.sequence_parallel) list.hidden_collective(CollectiveOp::all_gather, x, input_time);
+    weight_time = weight_gradient(list, l, tokens);
+  }
+  list.hidden_collective(
+      s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce, x,
+      weight_time);
+}
+
+void row_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
+  list.gemm(l.forward, {tokens, l.outputs, l.inputs});
+  list.collective(s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
+                  activation(tokens, l.outputs));
+}
+
+void row_backward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
+  if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, activation(tokens, l.outputs));
+  input_gradient(list, l, tokens);
+  if (s.trained) weight_gradient(list, l, tokens);
+}
+
+void whole_forward(KernelList& list, const Linear& l, std::int64_t tokens) {
+  list.gemm(l.forward, {tokens, l.outputs, l.inputs});
+}
+
+void whole_backward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
+  input_gradient(list, l, tokens);
+  if (s.trained) weight_gradient(list, l, tokens);
+}
+
+}  // namespace mllmsim

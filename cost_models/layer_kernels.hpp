@@ -1,0 +1,101 @@
+// The vocabulary layers are written in: a list of timed kernels that grows in execution order, what
+// a tp rank knows about its layer, and the linear layers that tensor parallelism splits.
+//
+// Communication that Megatron starts asynchronously behind a GEMM appears in the list only with
+// what that GEMM does not hide, max(0, communication - GEMM), so that a list stays serial and its
+// sum is the time of the pass. Left out: the GEMM running a little slower while NCCL occupies some
+// SMs.
+#pragma once
+
+#include <span>
+
+#include "cost_models/layer_costs.hpp"
+
+namespace mllmsim {
+
+inline constexpr std::int64_t kActivationBytes = 2;  // bf16 or fp16
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// One layer as seen by one GPU of a tp group.
+struct LayerSetting {
+  const KernelCosts& costs;
+  const Software& software;
+  GroupShape tp_group;
+  bool sequence_parallel = false;
+  bool trained = true;
+  bool input_gradient = true;
+
+  std::int64_t tp() const { return tp_group.ranks; }
+  bool has_backward() const { return trained || input_gradient; }
+  // Rows a rank holds of a tensor outside the tensor-parallel regions.
+  std::int64_t rows(std::int64_t tokens) const {
+    return sequence_parallel ? ceil_div(tokens, tp()) : tokens;
+  }
+  // A vocabulary's rows on one rank; Megatron pads it to a multiple of 128 on each.
+  std::int64_t vocabulary_shard(std::int64_t vocab_size) const {
+    return ceil_div(vocab_size, 128 * tp()) * 128;
+  }
+};
+
+class KernelList {
+ public:
+  explicit KernelList(const LayerSetting& setting)
+      : costs_(setting.costs), tp_group_(setting.tp_group) {}
+
+  Time gemm(std::string_view name, const Gemm& gemm);
+  void attention(std::string_view name, const Attention& attention);
+  void memory(std::string_view name, MemoryOp op, std::int64_t rows, std::int64_t row_length,
+              std::int64_t bytes_per_value);
+  // bytes_per_value: all that is read and written for each of `values`.
+  void elementwise(std::string_view name, std::int64_t values, std::int64_t bytes_per_value);
+  // One kernel for each entry: a chain of eager operations on the same tensor.
+  void elementwise(std::string_view name, std::int64_t values,
+                   std::span<const std::int64_t> bytes_per_value);
+  // Over the tp group; nothing if that is one rank.
+  void collective(CollectiveOp op, Bytes bytes);
+  // The same, started before kernels that take `behind` and waited for after them.
+  void hidden_collective(CollectiveOp op, Bytes bytes, Time behind);
+
+  std::vector<TimedKernel> take() { return std::move(kernels_); }
+
+ private:
+  void add(std::string_view name, bool communication, Cost cost, Flops flops);
+
+  const KernelCosts& costs_;
+  GroupShape tp_group_;
+  std::vector<TimedKernel> kernels_;
+};
+
+// y = x W, of which one rank holds `inputs` x `outputs`.
+struct Linear {
+  std::string_view forward, input_gradient_name, weight_gradient_name;
+  std::int64_t inputs = 0, outputs = 0;
+};
+
+// The gradient of x is always made: even in the first trained layer a norm with weights, or another
+// linear, comes before. The gradient of W is made if the layer is trained.
+//
+// Columns split: every rank needs all of x (gathered first with sequence parallel) and makes its
+// share of y. Backward, each rank has a partial sum of the gradient of x. Megatron gathers x once
+// more for the weight gradient behind the input-gradient GEMM, and reduces the gradient of x behind
+// the weight-gradient GEMM.
+void column_forward(KernelList& list, const LayerSetting& s, const Linear& linear,
+                    std::int64_t tokens);
+void column_backward(KernelList& list, const LayerSetting& s, const Linear& linear,
+                     std::int64_t tokens);
+
+// Rows split: every rank has a share of x and makes a partial sum of y, which is reduced (scattered
+// with sequence parallel). Backward, sequence parallel gathers the gradient of y with nothing to
+// hide behind.
+void row_forward(KernelList& list, const LayerSetting& s, const Linear& linear,
+                 std::int64_t tokens);
+void row_backward(KernelList& list, const LayerSetting& s, const Linear& linear,
+                  std::int64_t tokens);
+
+// Replicated on every rank.
+void whole_forward(KernelList& list, const Linear& linear, std::int64_t tokens);
+void whole_backward(KernelList& list, const LayerSetting& s, const Linear& linear,
+                    std::int64_t tokens);
+
+}  // namespace mllmsim

@@ -1,0 +1,105 @@
+#include "cost_models/end_kernels.hpp"
+#include "cost_models/pointwise_kernels.hpp"
+
+namespace mllmsim {
+namespace {
+
+enum class Split : std::uint8_t { column, row, whole };
+
+struct ProjectorLinear {
+  Linear linear;
+  Split split;
+};
+
+std::vector<ProjectorLinear> linears_of(const LayerSetting& s, const Encoder& e) {
+  std::vector<ProjectorLinear> out;
+  const std::size_t count = e.projector_sizes.size() - 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Split split = i % 2 == 1 ? Split::row : i + 1 < count ? Split::column : Split::whole;
+    const std::int64_t in = e.projector_sizes[i], width = e.projector_sizes[i + 1];
+    out.push_back({{"projector", "projector input gradient", "projector weight gradient",
+                    split == Split::row ? ceil_div(in, s.tp()) : in,
+                    split == Split::column ? ceil_div(width, s.tp()) : width},
+                   split});
+  }
+  return out;
+}
+
+bool shuffles(const Encoder& e) { return e.output_tokens_per_tile != e.tokens_per_tile; }
+
+void pixel_shuffle(KernelList& list, const Encoder& e, std::int64_t tokens) {
+  if (!shuffles(e)) return;
+  list.elementwise("pixel shuffle", tokens * e.projector_sizes.front(), 2 + 2);
+  list.elementwise("pixel shuffle", tokens * e.projector_sizes.front(), 2 + 2);
+}
+
+void linear_backward(KernelList& list, const LayerSetting& s, const ProjectorLinear& p,
+                     std::int64_t tokens) {
+  switch (p.split) {
+    case Split::column:
+      return column_backward(list, s, p.linear, tokens);
+    case Split::row:
+      return row_backward(list, s, p.linear, tokens);
+    case Split::whole:
+      return whole_backward(list, s, p.linear, tokens);
+  }
+}
+
+std::vector<TimedKernel> forward(const LayerSetting& s, const Encoder& e, std::int64_t tokens) {
+  const std::vector<ProjectorLinear> linears = linears_of(s, e);
+  KernelList list(s);
+  pixel_shuffle(list, e, tokens);
+  norm_forward(list, s, Norm::layer_norm, tokens, e.projector_sizes.front());
+  for (std::size_t i = 0; i < linears.size(); ++i) {
+    const auto& [linear, split] = linears[i];
+    if (split == Split::row)
+      row_forward(list, s, linear, tokens);
+    else
+      whole_forward(list, linear, tokens);
+    if (i + 1 < linears.size())
+      activation_forward(list, s, false, true, tokens * linear.outputs);
+    else
+      bias_forward(list, tokens * linear.outputs);
+  }
+  return list.take();
+}
+
+std::vector<TimedKernel> backward(const LayerSetting& s, const Encoder& e, std::int64_t tokens) {
+  const std::vector<ProjectorLinear> linears = linears_of(s, e);
+  KernelList list(s);
+  for (std::size_t i = linears.size(); i-- > 0;) {
+    const std::int64_t values = tokens * linears[i].linear.outputs;
+    if (i + 1 < linears.size())
+      activation_backward(list, s, false, true, values);
+    else
+      bias_backward(list, s, values);
+    linear_backward(list, s, linears[i], tokens);
+  }
+  norm_backward(list, s, Norm::layer_norm, tokens, e.projector_sizes.front());
+  if (s.input_gradient) pixel_shuffle(list, e, tokens);
+  return list.take();
+}
+
+}  // namespace
+
+LayerKernels projector_kernels(const LayerSetting& setting, const Encoder& e,
+                               const TokenBatch& batch) {
+  if (e.projector_sizes.size() < 2) return {};
+  const std::int64_t tokens = batch.sequences() * e.output_tokens_per_tile;
+  LayerSetting s = setting;
+  s.sequence_parallel = false;
+
+  LayerKernels kernels;
+  if (setting.sequence_parallel) {
+    KernelList gather(s);
+    gather.collective(CollectiveOp::all_gather,
+                      Bytes{batch.tokens() * e.blocks.hidden_size * kActivationBytes});
+    kernels.forward = gather.take();
+  }
+  const std::vector<TimedKernel> rest = forward(s, e, tokens);
+  kernels.forward.insert(kernels.forward.end(), rest.begin(), rest.end());
+  if (s.has_backward()) kernels.backward = backward(s, e, tokens);
+  return kernels;
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,128 @@
+#include <gtest/gtest.h>
+
+#include "cost_models/layer_costs.hpp"
+#include "tests/cost_models/layer_fakes.hpp"
+
+namespace mllmsim {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+
+double saved(const Model& model, int tp, bool sequence_parallel, const Software& software,
+             const MicroBatch& mb, Recompute recompute, Layer layer = kLlmBlock) {
+  SimpleCosts kernels;
+  LayerCosts costs(model, tensor_parallel(tp, sequence_parallel), software, kernels, {});
+  return static_cast<double>(costs.cost(layer, mb, recompute).saved.value);
+}
+
+// Korthikanti et al. 2022, Figure 1: the 22B model, micro-batch 4, tp 8, on one pipeline stage.
+TEST(ActivationMemory, ReproducesKorthikantiFigure1For22B) {
+  const Model model = gpt(48, 6144, 64);
+  const MicroBatch mb = text(2048, 4);
+  EXPECT_DOUBLE_EQ(48 * saved(model, 8, false, megatron_2022(), mb, Recompute::none) / kGiB, 59.25);
+  EXPECT_DOUBLE_EQ(48 * saved(model, 8, true, megatron_2022(), mb, Recompute::selective) / kGiB,
+                   9.5625);
+}
+
+// GPT-3 on 8 stages, interleaved 3 times: the first stage keeps 1 + 7/24 times all 96 layers'
+// worth.
+TEST(ActivationMemory, ReproducesKorthikantiFigure1For175B) {
+  const Model model = gpt(96, 12288, 96);
+  const MicroBatch mb = text(2048, 1);
+  const double layers = 96 * (1 + 7.0 / 24);
+  EXPECT_NEAR(layers * saved(model, 8, false, megatron_2022(), mb, Recompute::none) / kGiB,
+              66.84375, 1e-9);
+  EXPECT_NEAR(layers * saved(model, 8, true, megatron_2022(), mb, Recompute::selective) / kGiB,
+              12.3515625, 1e-9);
+}
+
+// s b h (10 + 24/t + 5 a s / (h t)) with every factor different.
+TEST(ActivationMemory, FollowsKorthikantiEquation2AtAnyShape) {
+  const double s = 512, b = 3, h = 1024, a = 16, t = 4;
+  const double expected = s * b * h * (10 + 24 / t + 5 * a * s / (h * t));
+  EXPECT_EQ(saved(gpt(1, 1024, 16), 4, false, megatron_2022(), text(512, 3), Recompute::none),
+            expected);
+}
+
+TEST(ActivationMemory, FullRecomputeKeepsTheInputShardedBySequenceParallel) {
+  const Model model = gpt(1, 1024, 16);
+  const double input = 2.0 * 512 * 1024;
+  EXPECT_EQ(saved(model, 4, false, megatron_2022(), text(512, 1), Recompute::full), input);
+  EXPECT_EQ(saved(model, 4, true, megatron_2022(), text(512, 1), Recompute::full), input / 4);
+}
+
+// No probabilities (5 a s / h), no masks (2): 34 - 2 bytes, and 4 a head for the log-sum-exp.
+TEST(ActivationMemory, FlashAttentionKeepsALogSumExpInsteadOfProbabilities) {
+  const double tokens = 512, h = 1024, heads = 16;
+  EXPECT_EQ(saved(gpt(1, 1024, 16), 1, false, flash(), text(512, 1), Recompute::none),
+            tokens * (32 * h + 4 * heads));
+}
+
+// InternLM2-20B, tp 2, sequence parallel, 16-bit values a token and rank: norm inputs and GEMM
+// inputs 4 h/2, q and attention output 2 h/2, k and v h/6 each /2, gate, up and product 3 f/2;
+// 24 heads' log-sum-exp in fp32.
+TEST(ActivationMemory, GroupedQueriesAndGatedMlp) {
+  const double h = 6144, f = 16384;
+  const double values = 4 * h / 2 + 2 * h / 2 + 2 * h / 6 / 2 + 3 * f / 2;
+  EXPECT_EQ(saved(internvl(), 2, true, flash(), images(9, 4096), Recompute::none,
+                  {LayerKind::block, 1, 0}),
+            4096 * (2 * values + 4 * 24));
+}
+
+// 9,225 tokens at tp 2: two norm inputs, qkv and mlp inputs, two layer-scale inputs: 6 h/2; q, k, v
+// before and after their norm and the output with 13 heads: 6 * 13 * 128; GELU input and output:
+// 2 * 4 h/2. About 0.6 GB, near the 0.5 GB a layer that OmniBal's free-memory table implies.
+// 4,613 rows: sequence parallel rounds 9,225 / 2 up.
+TEST(ActivationMemory, InternVitBlock) {
+  const double h = 3200, rows = 4613, tokens = 9225;
+  const double expected = 2 * (6 * h * rows + tokens * (6 * 13 * 128 + 4 * h)) + 4 * 13 * tokens;
+  const double bytes = saved(internvl(), 2, true, flash(), images(9, 4096), Recompute::none,
+                             {LayerKind::block, 0, 0});
+  EXPECT_EQ(bytes, expected);
+  EXPECT_NEAR(bytes, 0.6e9, 0.05e9);
+}
+
+TEST(ActivationMemory, FrozenEncoderKeepsNothing) {
+  Model model = internvl();
+  model.encoders[0].trained = false;
+  EXPECT_EQ(
+      saved(model, 2, true, flash(), images(9, 4096), Recompute::none, {LayerKind::block, 0, 0}),
+      0);
+}
+
+// A frozen block that passes gradients on keeps no GEMM inputs but what attention and activations
+// read: norm inputs 4 h, q, k, v, output 8 h, GELU input 8 h, log-sum-exp.
+TEST(ActivationMemory, FrozenLlmBehindTrainedEncoderKeepsNoGemmInputs) {
+  Model model = gpt(1, 1024, 16);
+  model.encoders = {internvl().encoders};
+  model.encoders[0].projector_sizes = {12800, 1024};
+  model.llm.trained = false;
+  EXPECT_EQ(
+      saved(model, 1, false, flash(), images(1, 512), Recompute::none, {LayerKind::block, 1, 0}),
+      512 * (20.0 * 1024 + 4 * 16));
+}
+
+// Korthikanti et al. 2022, section 4.3: 4 s b h / t (1 + v / h) for final norm, logits and loss.
+TEST(ActivationMemory, HeadKeepsFp32Logits) {
+  const double s = 2048, h = 6144, v = 51200, t = 8;
+  EXPECT_EQ(saved(gpt(48, 6144, 64), 8, true, megatron_2022(), text(2048, 1), Recompute::none,
+                  {LayerKind::head, 0, 0}),
+            4 * s * h / t * (1 + v / h));
+}
+
+TEST(ActivationMemory, RecomputeBringsBackWhatItDropped) {
+  SimpleCosts kernels;
+  const Model model = gpt(1, 1024, 16);
+  LayerCosts costs(model, tensor_parallel(4), megatron_2022(), kernels, {});
+  const MicroBatch mb = text(512, 1);
+  const LayerCost& none = costs.cost(kLlmBlock, mb, Recompute::none);
+  for (Recompute r : {Recompute::selective, Recompute::full}) {
+    const LayerCost& cost = costs.cost(kLlmBlock, mb, r);
+    EXPECT_LT(cost.saved, none.saved);
+    EXPECT_EQ(cost.saved + cost.working, none.saved);
+  }
+  EXPECT_EQ(none.working, Bytes{0});
+}
+
+}  // namespace
+}  // namespace mllmsim

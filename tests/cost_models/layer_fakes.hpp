@@ -1,0 +1,149 @@
+// Kernel costs for tests of layers: one that is exact and easy to add up, one with the magnitudes
+// of an A100.
+#pragma once
+
+#include "cost_models/layer_costs.hpp"
+
+namespace mllmsim {
+
+// A nanosecond a MFLOP, a nanosecond a kB moved, 10 ns a kB communicated; remembers GEMM shapes.
+class SimpleCosts : public KernelCosts {
+ public:
+  Cost gemm(const Gemm& g) const override {
+    gemms.push_back(g);
+    return {{g.flops().value * 1e-15}, Source::measured};
+  }
+  Cost attention(const Attention& a) const override {
+    ++attentions;
+    return {{a.flops().value * 1e-15}, Source::measured};
+  }
+  Cost memory_bound(const MemoryBound& m) const override {
+    return {{static_cast<double>(m.bytes.value) * 1e-12}, Source::measured};
+  }
+  Cost collective(const Collective& c) const override {
+    return {{static_cast<double>(c.bytes.value) * collective_seconds_per_byte}, Source::measured};
+  }
+  Cost point_to_point(const PointToPoint& p) const override {
+    return {{static_cast<double>(p.bytes.value) * 1e-11}, Source::measured};
+  }
+  FlopsPerSecond peak() const override { return {1e15}; }
+
+  double collective_seconds_per_byte = 1e-11;
+  mutable std::vector<Gemm> gemms;
+  mutable int attentions = 0;
+};
+
+// Roofline of an A100-SXM4-80GB with round numbers: what layer times should be near, no more.
+class RooflineA100 : public KernelCosts {
+ public:
+  Cost gemm(const Gemm& g) const override {
+    const double m = static_cast<double>(g.m), n = static_cast<double>(g.n),
+                 k = static_cast<double>(g.k), batch = static_cast<double>(g.batch);
+    const double output_bytes = g.pass == GemmPass::weight_gradient ? 8 : 2;
+    const double bytes = batch * (2 * m * k + 2 * k * n + output_bytes * m * n);
+    return {{kLaunch + std::max(g.flops().value / (0.77 * 312e12), bytes / kBandwidth)}};
+  }
+  Cost attention(const Attention& a) const override {
+    return {{kLaunch + a.flops().value * (a.causal ? 0.5 : 1.0) / (0.6 * 312e12)}};
+  }
+  Cost memory_bound(const MemoryBound& m) const override {
+    const bool rows = m.op == MemoryOp::norm || m.op == MemoryOp::norm_backward;
+    return {{kLaunch + static_cast<double>(m.bytes.value) / (rows ? 1.2e12 : kBandwidth)}};
+  }
+  Cost collective(const Collective& c) const override {
+    const double n = c.group.ranks;
+    const double passes = c.op == CollectiveOp::all_reduce ? 2 : 1;
+    return {{30e-6 + passes * (n - 1) / n * static_cast<double>(c.bytes.value) / 230e9}};
+  }
+  Cost point_to_point(const PointToPoint& p) const override {
+    return {{10e-6 + static_cast<double>(p.bytes.value) / 230e9}};
+  }
+  FlopsPerSecond peak() const override { return {312e12}; }
+
+ private:
+  static constexpr double kLaunch = 3e-6, kBandwidth = 0.85 * 2039e9;
+};
+
+inline Transformer gpt_blocks(std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
+  Transformer t;
+  t.num_hidden_layers = layers;
+  t.hidden_size = hidden;
+  t.num_attention_heads = t.num_key_value_heads = heads;
+  t.head_dim = hidden / heads;
+  t.intermediate_size = 4 * hidden;
+  t.causal = true;
+  return t;
+}
+
+inline Model gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
+                 std::int64_t vocab = 51200) {
+  Model model;
+  model.name = model.llm.name = "gpt";
+  model.llm.blocks = gpt_blocks(layers, hidden, heads);
+  model.llm.vocab_size = vocab;
+  model.llm.max_position_embeddings = 2048;
+  return model;
+}
+
+// InternViT-6B-448 and InternLM2-20B (papers: Model shapes).
+inline Model internvl() {
+  Encoder vit;
+  vit.name = "InternViT-6B";
+  vit.blocks = gpt_blocks(45, 3200, 25);
+  vit.blocks.causal = false;
+  vit.blocks.norm = Norm::rms_norm;
+  vit.blocks.qk_norm = vit.blocks.layer_scale = vit.blocks.drop_path = true;
+  vit.blocks.qkv_bias = false;
+  vit.tokens_per_tile = 1025;
+  vit.output_tokens_per_tile = 256;
+  vit.patch_values = 3 * 14 * 14;
+  vit.projector_sizes = {12800, 6144, 6144};
+  vit.pad_heads = true;
+
+  Model model;
+  model.name = "internvl";
+  model.encoders = {vit};
+  model.llm.name = "InternLM2-20B";
+  model.llm.blocks = gpt_blocks(48, 6144, 48);
+  model.llm.blocks.num_key_value_heads = 8;
+  model.llm.blocks.intermediate_size = 16384;
+  model.llm.blocks.gated_mlp = model.llm.blocks.rotary = true;
+  model.llm.blocks.norm = Norm::rms_norm;
+  model.llm.blocks.qkv_bias = model.llm.blocks.linear_bias = false;
+  model.llm.vocab_size = 92553;
+  return model;
+}
+
+inline MicroBatch text(std::int64_t length, std::int64_t count) {
+  MicroBatch mb;
+  mb.llm.groups = {{length, count}};
+  mb.samples = count;
+  return mb;
+}
+
+inline MicroBatch images(std::int64_t tiles, std::int64_t tokens) {
+  MicroBatch mb = text(tokens, 1);
+  mb.encoders = {TokenBatch{{{1025, tiles}}}};
+  return mb;
+}
+
+inline Parallelism tensor_parallel(int tp, bool sequence_parallel = false) {
+  Parallelism p;
+  p.tensor_model_parallel_size = tp;
+  p.sequence_parallel = sequence_parallel;
+  return p;
+}
+
+// Megatron-LM of early 2022: fused kernels, but no flash attention; dropout on.
+inline Software megatron_2022() {
+  Software s;
+  s.flash_attention = false;
+  s.dropout = true;
+  return s;
+}
+
+inline Software flash() { return Software{}; }
+
+inline constexpr Layer kLlmBlock{LayerKind::block, 0, 0};  // of a model without encoders
+
+}  // namespace mllmsim
