@@ -6,12 +6,13 @@
 #include <fstream>
 #include <iterator>
 
+#include "scenarios/hash.hpp"
 #include "sim/bubbles.hpp"
 #include "sim/errors.hpp"
-#include "sim/hash.hpp"
 #include "sim/memory.hpp"
 #include "sim/simulation.hpp"
 #include "strategies/lower/lower.hpp"
+#include "strategies/partition.hpp"
 #include "strategies/strategy.hpp"
 
 namespace mllmsim {
@@ -283,17 +284,15 @@ std::string hash_of_file(const std::filesystem::path& path) {
 
 RunResult run_scenario(const Scenario& scenario) {
   const Job& job = scenario.job;
-  const StrategyInfo* info = find_strategy(job.strategy);
-  check(info != nullptr, "the reader lets only registered strategies pass");
-  const auto strategy = info->make();
-  if (job.given_times) {
+  if (job.given_times)
     return measure(simulate_step(job, nullptr, plan_of_given_times(job)), scenario, "");
-  }
+  const StrategyInfo* strategy = find_strategy(job.strategy);
+  check(strategy != nullptr, "the reader lets only registered strategies pass");
   const Network network(job.cluster);
   const auto kernels = read_kernel_costs(scenario.calibration, job.cluster);
   LayerCosts layers(job.model, job.parallelism, job.software, *kernels, job.cluster);
   const CostContext costs{network, *kernels, layers};
-  return measure(simulate_step(job, &costs, strategy->plan(job, layers)), scenario,
+  return measure(simulate_step(job, &costs, strategy->make()->plan(job, layers)), scenario,
                  hash_of_file(scenario.calibration));
 }
 

@@ -10,7 +10,6 @@ namespace {
 class Balanced : public Strategy {
  public:
   Plan plan(const Job& job, LayerCosts& costs) const override {
-    if (job.given_times) return plan_of_given_times(job);
     const Parallelism& p = job.parallelism;
     const std::vector<Layer> layers = layers_of(job.model);
     const MicroBatch mb = uniform_micro_batch(job);

@@ -47,7 +47,6 @@ std::vector<std::size_t> given_blocks(const Job& job, std::size_t blocks, std::s
 class Baseline : public Strategy {
  public:
   Plan plan(const Job& job, LayerCosts&) const override {
-    if (job.given_times) return plan_of_given_times(job);
     const Parallelism& p = job.parallelism;
     const auto stages = static_cast<std::size_t>(p.pipeline_model_parallel_size) *
                         static_cast<std::size_t>(p.virtual_pipeline_stages);

@@ -46,7 +46,7 @@ TEST(Schedule, AccumulationRunsMicroBatchesInTurn) {
 }
 
 TEST(Schedule, EveryPassRunsOnceAndForwardBeforeBackward) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const int p = *rc::gen::inRange(2, 9), v = *rc::gen::inRange(1, 5);
     const int m = p * *rc::gen::inRange(1, 5), rank = *rc::gen::inRange(0, p);
     const auto kind = v > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
@@ -56,7 +56,7 @@ TEST(Schedule, EveryPassRunsOnceAndForwardBeforeBackward) {
       if (!pass.forward) RC_ASSERT(seen.contains({true, pass.micro_batch, pass.chunk}));
     }
     RC_ASSERT(seen.size() == static_cast<std::size_t>(2 * m * v));
-  });
+  }));
 }
 
 }  // namespace

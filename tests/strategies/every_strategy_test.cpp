@@ -1,0 +1,77 @@
+// What must hold for every registered strategy on random small jobs. New strategies are covered by
+// being registered.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <map>
+
+#include "tests/strategies/small_job.hpp"
+
+namespace mllmsim {
+namespace {
+
+Job random_job() {
+  Job job = small_job();
+  Parallelism& p = job.parallelism;
+  p.tensor_model_parallel_size = *rc::gen::element(1, 2, 4);
+  p.pipeline_model_parallel_size = *rc::gen::element(1, 2, 4);
+  p.data_parallel_size = *rc::gen::element(1, 2);
+  p.virtual_pipeline_stages = p.pipeline_model_parallel_size > 1 ? *rc::gen::inRange(1, 3) : 1;
+  p.zero_stage = *rc::gen::element(0, 1);
+  p.sequence_parallel = *rc::gen::arbitrary<bool>();
+  p.global_batch_size = p.micro_batch_size * p.data_parallel_size * p.pipeline_model_parallel_size *
+                        *rc::gen::inRange(1, 5);
+  job.cluster.nodes = (p.world_size() + 3) / 4;
+  job.recompute.encoder = *rc::gen::element(Recompute::none, Recompute::selective, Recompute::full);
+  job.recompute.llm = *rc::gen::element(Recompute::none, Recompute::selective, Recompute::full);
+  job.model.encoders[0].trained = *rc::gen::arbitrary<bool>();
+  job.model.llm.trained = *rc::gen::arbitrary<bool>();
+  job.granularity = *rc::gen::element(Granularity::stage, Granularity::kernel);
+  return job;
+}
+
+// The simulation checks itself: every task once, no overlap, busy + bubbles = step, memory
+// returned.
+TEST(EveryStrategy, PlansWhatTheSimulationAccepts) {
+  for (const StrategyInfo& info : strategies())
+    EXPECT_TRUE(rc::check(info.name, [&] {
+      Job job = random_job();
+      job.strategy = info.name;
+      const Simulated s = simulate_job(job);
+      RC_ASSERT(s.timeline.span > Time{0});
+    }));
+}
+
+TEST(EveryStrategy, HoldsEveryLayerOnceAndInOrder) {
+  for (const StrategyInfo& info : strategies())
+    EXPECT_TRUE(rc::check(info.name, [&] {
+      Job job = random_job();
+      job.strategy = info.name;
+      const Simulated s = simulate_job(job);
+      std::vector<Layer> held;
+      const auto chunks = s.plan.stages.front().size();
+      for (std::size_t c = 0; c < chunks; ++c)
+        for (const auto& stage : s.plan.stages)
+          for (const PlannedLayer& p : stage[c]) held.push_back(p.layer);
+      RC_ASSERT(held == layers_of(job.model));
+    }));
+}
+
+TEST(EveryStrategy, NeverBeatsItsOwnComputation) {
+  for (const StrategyInfo& info : strategies())
+    EXPECT_TRUE(rc::check(info.name, [&] {
+      Job job = random_job();
+      job.strategy = info.name;
+      const Simulated s = simulate_job(job);
+      for (const DeviceTime& d : s.devices) RC_ASSERT(s.timeline.span >= d.busy);
+    }));
+}
+
+TEST(Registry, HoldsTheShippedStrategies) {
+  std::vector<std::string> names;
+  for (const StrategyInfo& info : strategies()) names.push_back(info.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"balanced", "baseline"}));
+}
+
+}  // namespace
+}  // namespace mllmsim

@@ -1,0 +1,124 @@
+// What lowering promises: both granularities take the same time, a replica that stands for all
+// takes as long as all of them, and communication is exposed where Megatron exposes it.
+#include <gtest/gtest.h>
+
+#include "sim/errors.hpp"
+#include "tests/strategies/small_job.hpp"
+
+namespace mllmsim {
+namespace {
+
+Time kind_total(const Simulated& s, BubbleKind kind) {
+  Time sum{};
+  for (const DeviceTime& d : s.devices) sum += d.bubbles[kind];
+  return sum;
+}
+
+TEST(Lower, BothGranularitiesTakeTheSameTimeAndHaveTheSameBubbles) {
+  for (const int zero_stage : {0, 1, 3}) {
+    Job job = small_job();
+    job.parallelism.zero_stage = zero_stage;
+    if (zero_stage == 3) {
+      job.parallelism.pipeline_model_parallel_size = 1;
+      job.parallelism.data_parallel_size = 8;
+    }
+    job.recompute = {Recompute::full, Recompute::selective, {}};
+    const Simulated by_stage = simulate_job(job);
+    job.granularity = Granularity::kernel;
+    const Simulated by_kernel = simulate_job(job);
+    EXPECT_EQ(by_stage.timeline.span, by_kernel.timeline.span) << "zero_stage " << zero_stage;
+    for (std::size_t d = 0; d < by_stage.devices.size(); ++d)
+      EXPECT_EQ(by_stage.devices[d].busy, by_kernel.devices[d].busy);
+    for (std::size_t k = 0; k < kBubbleKinds; ++k)
+      EXPECT_EQ(kind_total(by_stage, static_cast<BubbleKind>(k)),
+                kind_total(by_kernel, static_cast<BubbleKind>(k)))
+          << kBubbleNames[k] << ", zero_stage " << zero_stage;
+  }
+}
+
+TEST(Lower, InterleavedGranularitiesAgreeToo) {
+  Job job = small_job();
+  job.parallelism.virtual_pipeline_stages = 2;
+  const Time by_stage = simulate_job(job).timeline.span;
+  job.granularity = Granularity::kernel;
+  EXPECT_EQ(by_stage, simulate_job(job).timeline.span);
+}
+
+// Two replicas with equal data do the same at the same time, so simulating both or one changes
+// nothing.
+TEST(Lower, OneReplicaStandsForAll) {
+  for (const int zero_stage : {0, 1}) {
+    Job job = small_job();
+    job.parallelism.zero_stage = zero_stage;
+    use_defaults(job);
+    JobCosts costs(job);
+    Plan plan = find_strategy(job.strategy)->make()->plan(job, costs.layers);
+    const Time one = simulate_plan(job, plan, costs.context()).timeline.span;
+    plan.micro_batches.push_back(plan.micro_batches.front());
+    EXPECT_EQ(one, simulate_plan(job, plan, costs.context()).timeline.span);
+  }
+}
+
+// The second replica has twice the tokens: the first waits for it before its gradients are reduced.
+TEST(Lower, AFasterReplicaWaits) {
+  Job job = small_job();
+  use_defaults(job);
+  JobCosts costs(job);
+  Plan plan = find_strategy(job.strategy)->make()->plan(job, costs.layers);
+  auto longer = plan.micro_batches.front();
+  for (MicroBatch& mb : longer) mb.llm.groups.front().length *= 2;
+  plan.micro_batches.push_back(longer);
+  const Simulated s = simulate_plan(job, plan, costs.context());
+  EXPECT_GT(s.devices[0].bubbles[BubbleKind::dp_wait], Time{0});
+  EXPECT_EQ(s.devices[4].bubbles[BubbleKind::dp_wait], Time{0});
+}
+
+TEST(Lower, OnlyTheFirstGatherAndTheLastScatterAreExposed) {
+  Job job = small_job();
+  job.parallelism.virtual_pipeline_stages = 2;
+  const Simulated overlapped = simulate_job(job);
+  job.software.overlap_param_gather = job.software.overlap_grad_reduce = false;
+  const Simulated exposed = simulate_job(job);
+  EXPECT_LT(kind_total(overlapped, BubbleKind::dp_all_gather),
+            kind_total(exposed, BubbleKind::dp_all_gather));
+  EXPECT_LT(kind_total(overlapped, BubbleKind::dp_reduce_scatter),
+            kind_total(exposed, BubbleKind::dp_reduce_scatter));
+  EXPECT_LT(overlapped.timeline.span, exposed.timeline.span);
+}
+
+TEST(Lower, GatheringAheadHidesParameterGathers) {
+  Job job = small_job();
+  job.parallelism.zero_stage = 3;
+  job.parallelism.pipeline_model_parallel_size = 1;
+  job.parallelism.data_parallel_size = 8;
+  job.software.zero3_prefetch_layers = 0;
+  const Simulated late = simulate_job(job);
+  job.software.zero3_prefetch_layers = 2;
+  const Simulated ahead = simulate_job(job);
+  EXPECT_LT(ahead.timeline.span, late.timeline.span);
+  EXPECT_LT(kind_total(ahead, BubbleKind::dp_all_gather),
+            kind_total(late, BubbleKind::dp_all_gather));
+}
+
+// A frozen encoder has nothing to do backward and sends no gradients to itself.
+TEST(Lower, FrozenEncodersOnlyRunForward) {
+  Job job = small_job();
+  const Time all = simulate_job(job).timeline.span;
+  job.model.encoders[0].trained = false;
+  const Simulated s = simulate_job(job);
+  EXPECT_LT(s.timeline.span, all);
+}
+
+// 1F1B keeps min(p - r, m) micro-batches in flight on rank r.
+TEST(Lower, EarlierStagesHoldMoreMicroBatches) {
+  Job job = small_job();
+  job.model.encoders.clear();  // equal stages of two blocks each
+  job.options["partition"] = std::string("layers");
+  const Simulated s = simulate_job(job);
+  const auto memory = memory_profile(s.program, s.timeline);
+  const double one = static_cast<double>(peak(memory[2]).value) / 2;
+  EXPECT_NEAR(static_cast<double>(peak(memory[1]).value), 3 * one, one * 0.01);
+}
+
+}  // namespace
+}  // namespace mllmsim
