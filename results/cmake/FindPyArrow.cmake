@@ -3,8 +3,9 @@
 #
 # Defines PyArrow_FOUND, PyArrow_LIBRARIES (the two files, for installing) and the targets
 # Arrow::arrow_shared and Parquet::parquet_shared. Nothing is cached: a new wheel is seen at once.
-file(GLOB dirs LIST_DIRECTORIES true ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/pyarrow)
-list(GET dirs 0 PyArrow_DIR)  # "NOTFOUND" if there is none
+file(GLOB PyArrow_DIR LIST_DIRECTORIES true
+     ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/pyarrow)
+list(SUBLIST PyArrow_DIR 0 1 PyArrow_DIR)  # a virtual environment has one, or none
 file(GLOB arrow_library ${PyArrow_DIR}/libarrow.so.*)
 file(GLOB parquet_library ${PyArrow_DIR}/libparquet.so.*)
 set(PyArrow_LIBRARIES ${arrow_library} ${parquet_library})

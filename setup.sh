@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# Makes this checkout ready to use on Debian 12; does only what is missing, so calling it again is quick.
+#
+#   ./setup.sh           what the program needs, and builds it: build/release/bin/mllmsim
+#   ./setup.sh tests     also what the tests need, and builds them
+#
+# 1. Debian packages (with sudo unless root)   2. Python wheels into .venv: pyarrow brings Arrow C++
+# 3. cmake --preset release                    4. ninja
+# Talk goes to stderr, logs to build/logs. A failing step is named and its exit code returned.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+what=${1:-program}
+
+packages=(
+  g++ cmake ninja-build python3-venv gnuplot-nox
+  libboost-graph1.81-dev libboost-json1.81-dev libboost-program-options1.81-dev
+  libeigen3-dev libfmt-dev libtbb-dev libtomlplusplus-dev
+)
+wheels=(pyarrow==25.0.1)
+target=mllmsim
+case $what in
+  program) ;;
+  tests)
+    packages+=(libbenchmark-dev libgtest-dev librapidcheck-dev)
+    wheels+=(pandas==3.1.1 duckdb==2.0.0)
+    target=all
+    ;;
+  *)
+    echo "setup.sh: expected 'program' or 'tests', not '$what'" >&2
+    exit 2
+    ;;
+esac
+
+build=$root/build/release
+logs=$root/build/logs
+stamp=$root/.venv/installed-wheels
+
+say() { echo "setup.sh: $*" >&2; }
+
+# step NAME COMMAND...: runs it with its output in a log, which is shown only if it fails.
+step() {
+  local name=$1 log=$logs/$1.log status=0
+  shift
+  "$@" >"$log" 2>&1 || status=$?
+  [ "$status" -eq 0 ] && return
+  say "step '$name' failed with exit code $status: $*"
+  tail -n 30 "$log" >&2
+  say "all of it: $log"
+  exit "$status"
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+missing_packages() {
+  local installed package
+  installed=$(dpkg-query -W -f='${db:Status-Abbrev}${Package}\n' "${packages[@]}" 2>/dev/null) || true
+  for package in "${packages[@]}"; do
+    grep -qxF "ii $package" <<<"$installed" || echo "$package"
+  done
+}
+
+install_packages() {
+  local missing
+  mapfile -t missing < <(missing_packages)
+  [ ${#missing[@]} -eq 0 ] && return
+  say "installing ${missing[*]}"
+  if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+    say "needs root: apt-get install --no-install-recommends ${missing[*]}"
+    exit 1
+  fi
+  step apt-update as_root apt-get update
+  step apt-install as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
+}
+
+install_wheels() {
+  local wheel installed=true
+  for wheel in "${wheels[@]}"; do
+    grep -qsxF "$wheel" "$stamp" || installed=false
+  done
+  $installed && return
+  say "installing ${wheels[*]} into .venv"
+  step venv python3 -m venv "$root/.venv"
+  step pip "$root/.venv/bin/python" -m pip install --disable-pip-version-check "${wheels[@]}"
+  printf '%s\n' "${wheels[@]}" >"$stamp"
+}
+
+# The tests always configure: their packages may have come since the last time.
+configure() {
+  [ "$what" = program ] && [ "$build/build.ninja" -nt "$stamp" ] && return
+  say "configuring"
+  if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+  step cmake cmake -S "$root" --preset release
+}
+
+compile() {
+  if [ -x "$build/bin/mllmsim" ]; then
+    step ninja ninja -C "$build" "$target"
+    return
+  fi
+  say "building; the first time takes some minutes"
+  if [ -t 2 ]; then  # ninja shows its progress and errors
+    ninja -C "$build" "$target" >&2 || { status=$?; say "step 'ninja' failed"; exit "$status"; }
+  else
+    step ninja ninja -C "$build" "$target"
+  fi
+}
+
+mkdir -p "$logs"
+exec 9>"$logs/lock"  # two calls at once take turns
+flock 9
+if command -v dpkg-query >/dev/null; then
+  install_packages
+else
+  say "not a Debian system; taking these for installed: ${packages[*]}"
+fi
+install_wheels
+configure
+compile
