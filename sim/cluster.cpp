@@ -46,10 +46,8 @@ class StopAt : public boost::default_bfs_visitor {
 }  // namespace
 
 // Vertices in order: GPUs, NVSwitches (one a node), NICs, leaves, spine.
-Network::Network(const ClusterSpec& spec) : spec_(spec) {
-  check(spec_.nodes > 0 && spec_.gpus_per_node > 0, "a cluster has nodes and GPUs");
+Network::Network(const ClusterSpec& spec) : spec_(spec), graph_(vertices()) {
   const int nics = spec_.nodes * spec_.nics_per_node;
-  graph_ = Graph(static_cast<std::size_t>(spec_.gpus() + spec_.nodes + nics + leaves() + 1));
   for (int g = 0; g < spec_.gpus(); ++g)
     connect(gpu(g), nvswitch(spec_.node_of(g)), spec_.nvlink_bandwidth);
   if (spec_.nodes == 1) return;
@@ -71,6 +69,11 @@ void Network::connect(Vertex a, Vertex b, BytesPerSecond bandwidth) {
     bandwidths_.push_back(bandwidth);
     ends_.emplace_back(from, to);
   }
+}
+
+std::size_t Network::vertices() const {
+  check(spec_.nodes > 0 && spec_.gpus_per_node > 0, "a cluster has nodes and GPUs");
+  return static_cast<std::size_t>(spine()) + 1;
 }
 
 int Network::leaves() const {

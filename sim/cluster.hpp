@@ -77,6 +77,7 @@ class Network {
                             boost::property<boost::edge_index_t, std::uint32_t>>;
   using Vertex = Graph::vertex_descriptor;
 
+  std::size_t vertices() const;
   void connect(Vertex a, Vertex b, BytesPerSecond bandwidth);
   Vertex gpu(int g) const { return static_cast<Vertex>(g); }
   Vertex nvswitch(int node) const;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "sim/errors.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/link_sharing.hpp"
@@ -35,14 +37,16 @@ class Run {
         links_(bandwidths, program),
         waiting_for_(program.tasks().size(), 0),
         arrived_(program.transfers().size(), 0),
-        members_of_(program.transfers().size()) {
+        first_member_(program.transfers().size()),
+        next_member_(program.tasks().size()) {
     timeline_.ready.assign(program.tasks().size(), kNever);
     timeline_.start.assign(program.tasks().size(), kNever);
     timeline_.end.assign(program.tasks().size(), kNever);
     for (const Program::Edge& e : program.dependencies()) ++waiting_for_[e.after.value];
     for (std::uint32_t t = 0; t < program.tasks().size(); ++t) {
       if (const TaskId next = program.next_on_stream({t})) ++waiting_for_[next.value];
-      if (const TransferId tr = program.tasks()[t].transfer) members_of_[tr.value].push_back({t});
+      if (const TransferId tr = program.tasks()[t].transfer)
+        next_member_[t] = std::exchange(first_member_[tr.value], TaskId{t});
     }
   }
 
@@ -74,7 +78,7 @@ class Run {
     }
     const std::uint32_t t = task.transfer.value;
     if (++arrived_[t] < program_.transfers()[t].participants) return;
-    for (TaskId member : members_of_[t]) timeline_.start[member.value] = now;
+    for (TaskId m = first_member_[t]; m; m = next_member_[m.value]) timeline_.start[m.value] = now;
     announce(links_.start(task.transfer, now, task.duration));
   }
 
@@ -83,10 +87,10 @@ class Run {
   }
 
   void transfer_done(TransferId id, Time now) {
-    const bool over = timeline_.end[members_of_[id.value].front().value] != kNever;
+    const bool over = timeline_.end[first_member_[id.value].value] != kNever;
     if (over || !links_.current(id, now)) return;  // its rate changed since this was announced
     announce(links_.finish(id, now));
-    for (TaskId member : members_of_[id.value]) task_done(member, now);
+    for (TaskId m = first_member_[id.value]; m; m = next_member_[m.value]) task_done(m, now);
   }
 
   void task_done(TaskId id, Time now) {
@@ -106,7 +110,7 @@ class Run {
   EventQueue queue_;
   std::vector<std::uint32_t> waiting_for_;
   std::vector<std::uint32_t> arrived_;
-  std::vector<std::vector<TaskId>> members_of_;
+  std::vector<TaskId> first_member_, next_member_;  // the tasks of each transfer, as linked lists
   Timeline timeline_;
 };
 

@@ -1,0 +1,183 @@
+"""The program as a user meets it: mllmsim_test.py MLLMSIM runs the built binary and reads what it leaves."""
+
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import duckdb
+import pandas
+
+MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RUNS = ROOT / "scenarios" / "runs"
+INTERNVL = str(RUNS / "internvl-6b-20b-a100x32.toml")
+OPTIMUS = str(RUNS / "vit-22b-gpt-175b-h100x3072.toml")
+TABLES = ["runs", "stages", "steps", "spans", "memory"]
+
+
+class Cli(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.dir = pathlib.Path(self.temporary.name)
+        self.addCleanup(self.temporary.cleanup)
+
+    def run_mllmsim(self, *arguments, code=0):
+        done = subprocess.run([MLLMSIM, *map(str, arguments)], cwd=self.dir, capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def write(self, name, text):
+        path = self.dir / name
+        path.write_text(text)
+        return path
+
+
+class Run(Cli):
+    def test_leaves_tables_that_pandas_and_duckdb_open(self):
+        self.run_mllmsim("run", INTERNVL)
+        out = self.dir / "results/runs/internvl-6b-20b-a100x32"
+        runs = pandas.read_parquet(out / "runs.parquet")
+        self.assertEqual(runs.loc[0, "gpus"], 32)
+        self.assertEqual(len(pandas.read_parquet(out / "stages.parquet")), 4)
+        total = duckdb.sql(f"select sum(end_ns - start_ns) from '{out}/spans.parquet' where stream = 'compute'").fetchone()[0]
+        # At stage granularity compute spans and bubbles tile each of the four stages' steps.
+        self.assertAlmostEqual(total / 4e9, runs.loc[0, "iteration_s"], places=6)
+
+    def test_gpu_days_follow_from_iteration_time(self):
+        run = json.loads(self.run_mllmsim("run", INTERNVL, "--json").stdout)["runs"][0]
+        steps = run["samples"] / run["global_batch_size"]
+        self.assertAlmostEqual(run["gpu_days"], run["gpus"] * run["iteration_s"] * steps / 86400, places=9)
+
+    def test_busy_and_bubbles_fill_the_step_of_every_stage(self):
+        run = json.loads(self.run_mllmsim("run", OPTIMUS, "--json").stdout)["runs"][0]
+        for stage in run["stages"]:
+            self.assertAlmostEqual(stage["busy_s"] + stage["bubble_s"], run["iteration_s"], places=6)
+
+    def test_same_bytes_with_one_thread_and_two(self):
+        for name, threads in [("a", 1), ("b", 2), ("c", 2)]:
+            self.run_mllmsim("run", INTERNVL, OPTIMUS, "--out", name, "--threads", threads)
+        files = sorted(p.relative_to(self.dir / "a") for p in (self.dir / "a").rglob("*.parquet"))
+        self.assertEqual(len(files), 2 * len(TABLES))
+        for file in files:
+            for other in ["b", "c"]:
+                self.assertEqual((self.dir / "a" / file).read_bytes(), (self.dir / other / file).read_bytes(), file)
+
+    def test_overrides_and_their_own_directory(self):
+        done = self.run_mllmsim("run", INTERNVL, "strategy.name=balanced", "cluster.nodes=8", "parallelism.global_batch_size=1024", "--json")
+        run = json.loads(done.stdout)["runs"][0]
+        self.assertEqual((run["strategy"], run["gpus"], run["dp"]), ("balanced", 64, 8))
+        self.assertEqual(len(list((self.dir / "results/runs").glob("internvl-6b-20b-a100x32+*"))), 1)
+
+    def test_both_granularities_take_the_same_time(self):
+        times = [json.loads(self.run_mllmsim("run", INTERNVL, f"granularity={g}", "--json").stdout)["runs"][0]["iteration_s"]
+                 for g in ["stage", "kernel"]]
+        self.assertEqual(*times)
+
+    def test_3072_gpus_by_kernel_fit_in_2_gib(self):
+        self.run_mllmsim("run", OPTIMUS, "granularity=kernel")
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 2 * 1024 * 1024)  # KiB
+
+    def test_what_does_not_fit_is_a_result_with_a_reason(self):
+        done = self.run_mllmsim("run", INTERNVL, "cluster.gpu_memory=16 GiB", "--json")
+        run = json.loads(done.stdout)["runs"][0]
+        self.assertFalse(run["fits"])
+        self.assertIn("of 16.0 GiB", run["reason"])
+
+    def test_given_times_need_no_model(self):
+        scenario = self.write("given.toml", """
+            [parallelism]
+            pipeline_model_parallel_size = 4
+            global_batch_size = 8
+            [given_times]
+            forward = "1 ms"
+            backward = "2 ms"
+            p2p = "0 us"
+            """)
+        run = json.loads(self.run_mllmsim("run", scenario, "--json").stdout)["runs"][0]
+        self.assertAlmostEqual(run["iteration_s"], (8 + 4 - 1) * 3e-3, places=12)
+
+    def test_metadata_says_how_to_run_it_again(self):
+        self.run_mllmsim("run", INTERNVL, "--out", "o")
+        metadata = duckdb.sql(f"select key::varchar, value::varchar from parquet_kv_metadata('{self.dir}/o/runs.parquet')").fetchall()
+        keys = {key for key, _ in metadata}
+        self.assertLessEqual({"scenario", "scenario_hash", "calibration_hash", "version", "seed"}, keys)
+
+
+class Mistakes(Cli):
+    def test_all_problems_of_a_scenario_at_once_with_line_and_suggestion(self):
+        scenario = self.write("bad.toml", 'model = "internvl-6b-20b"\ncluster = "a100-80g-4x200"\n'
+                              "[parallelism]\ntensor_model_paralel_size = 2\nmicro_batch_size = \"four\"\n")
+        error = self.run_mllmsim("run", scenario, code=2).stderr
+        self.assertIn("bad.toml:4:1", error)
+        self.assertIn("did you mean", error)
+        self.assertIn("bad.toml:5:", error)
+        self.assertFalse((self.dir / "results").exists())
+
+    def test_unknown_file_command_and_option(self):
+        self.assertIn("no-such", self.run_mllmsim("run", "no-such.toml", code=2).stderr)
+        self.assertIn("no such command", self.run_mllmsim("rum", code=2).stderr)
+        self.assertIn("--frobnicate", self.run_mllmsim("run", INTERNVL, "--frobnicate", code=2).stderr)
+        self.run_mllmsim("run", code=2)
+
+    def test_a_bad_override_names_itself(self):
+        error = self.run_mllmsim("run", INTERNVL, "parallelism.zero_stage=2", code=2).stderr
+        self.assertIn("command line", error)
+        self.assertIn("zero_stage", error)
+
+    def test_an_unwritable_place_is_the_machines_fault(self):
+        self.write("file", "")
+        self.run_mllmsim("run", INTERNVL, "--out", self.dir / "file" / "sub", code=3)
+
+    def test_a_missing_calibration_is_said_so(self):
+        error = self.run_mllmsim("run", INTERNVL, "calibration=h300", code=2).stderr
+        self.assertIn("h300", error)
+
+
+class Listing(Cli):
+    def test_strategies_models_clusters_and_runs_have_descriptions(self):
+        text = self.run_mllmsim("list").stdout
+        for word in ["baseline", "balanced", "internvl-6b-20b", "a100-80g-4x200", "vit-22b-gpt-175b-h100x3072"]:
+            self.assertIn(word, text)
+        for line in text.splitlines():
+            if line.startswith("  ") and not line.startswith("    "):
+                self.assertGreater(len(line.split()), 1, line)
+
+    def test_help_and_version(self):
+        self.assertIn("run", self.run_mllmsim("--help").stdout)
+        self.assertIn("--out", self.run_mllmsim("run", "--help").stdout)
+        self.assertRegex(self.run_mllmsim("--version").stdout, r"^mllmsim \d+\.\d+\.\d+\n$")
+
+
+class Shipped(Cli):
+    def test_every_shipped_run_runs(self):
+        for run in sorted(RUNS.glob("*.toml")):
+            with self.subTest(run.stem):
+                result = json.loads(self.run_mllmsim("run", run, "--json").stdout)["runs"][0]
+                self.assertGreater(result["iteration_s"], 0)
+
+    def test_every_shipped_model_can_be_simulated(self):
+        models = self.run_mllmsim("list", "models").stdout.split("encoders\n")[0].splitlines()[1:]
+        for model in [line.split()[0] for line in models]:
+            with self.subTest(model):
+                scenario = self.write("m.toml", f"""
+                    cluster = {{ base = "h100-8x400", nodes = 16 }}
+                    model = "{model}"
+                    [parallelism]
+                    tensor_model_parallel_size = 1
+                    pipeline_model_parallel_size = 4
+                    global_batch_size = 128
+                    [data]
+                    samples = 1000
+                    tokens_per_sample = 2048
+                    tiles_per_sample = 1
+                    """)
+                self.run_mllmsim("run", scenario, "--json")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
