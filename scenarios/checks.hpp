@@ -1,0 +1,15 @@
+// What must hold between the parts of a job: sizes that divide, heads that split, schedules that
+// exist. Each problem points at the key a user would change.
+#pragma once
+
+#include "scenarios/node.hpp"
+#include "scenarios/problems.hpp"
+#include "strategies/job.hpp"
+
+namespace mllmsim {
+
+// The parts of the job they look at must each be right; `run` is only for positions.
+void check_parallelism(const Job& job, const Node& run, Problems& problems);
+void check_data(const Job& job, const Node& run, Problems& problems);
+
+}  // namespace mllmsim

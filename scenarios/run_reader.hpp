@@ -1,0 +1,31 @@
+// The tables of a run file that are not model or cluster, each into its part of a Job. What ties
+// them together is checked in checks.hpp, once all are read.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "scenarios/node.hpp"
+#include "scenarios/problems.hpp"
+#include "scenarios/toml_reader.hpp"
+#include "strategies/job.hpp"
+
+namespace mllmsim {
+
+// As written, before anything is derived from the cluster and the model.
+struct WrittenParallelism {
+  Parallelism sizes;
+  std::optional<int> data_parallel_size;
+  std::optional<std::int64_t> layers_per_virtual_stage;
+};
+
+WrittenParallelism read_parallelism(const Node& table, Problems& problems);
+// "full", or a table by module.
+RecomputePlan read_recompute(TableReader& run, Problems& problems);
+Data read_data(const Node& table, bool lengths_required, Problems& problems);
+Software read_software(const Node& table, Problems& problems);
+GivenTimes read_given_times(const Node& table, Problems& problems);
+// Sets the job's strategy and options: those given over the strategy's defaults.
+void read_strategy(TableReader& run, Job& job, Problems& problems);
+
+}  // namespace mllmsim
