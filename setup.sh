@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes this checkout ready to use on Debian 12; does only what is missing, so calling it again is quick.
+# Makes this checkout ready to use on Debian 12. Does only what is missing: a second call is quick.
 #
 #   ./setup.sh           what the program needs, and builds it: build/release/bin/mllmsim
 #   ./setup.sh tests     also what the tests need, and builds them
@@ -56,7 +56,8 @@ as_root() {
 
 missing_packages() {
   local installed package
-  installed=$(dpkg-query -W -f='${db:Status-Abbrev}${Package}\n' "${packages[@]}" 2>/dev/null) || true
+  installed=$(dpkg-query -W -f='${db:Status-Abbrev}${Package}\n' "${packages[@]}" 2>/dev/null) ||
+    true  # some are not known at all
   for package in "${packages[@]}"; do
     grep -qxF "ii $package" <<<"$installed" || echo "$package"
   done
@@ -72,7 +73,8 @@ install_packages() {
     exit 1
   fi
   step apt-update as_root apt-get update
-  step apt-install as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
+  step apt-install as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y --no-install-recommends "${missing[@]}"
 }
 
 install_wheels() {

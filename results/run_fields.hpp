@@ -8,7 +8,9 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "results/run_result.hpp"
@@ -20,10 +22,10 @@ concept RowOf = std::is_same_v<std::remove_const_t<T>, Row>;
 
 using BubbleNames = std::array<std::string, kBubbleKinds>;
 
-inline BubbleNames bubble_names(const std::string& before, const std::string& after) {
+inline BubbleNames bubble_names(std::string_view before, std::string_view after) {
   BubbleNames names;
   for (std::size_t k = 0; k < kBubbleKinds; ++k)
-    names[k] = before + std::string(kBubbleNames[k]) + after;
+    names[k].append(before).append(kBubbleNames[k]).append(after);
   return names;
 }
 

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
 #include <cstdlib>
 
 #include "results/run_fields.hpp"
@@ -42,7 +45,7 @@ std::string count(double value) {
 std::string bar(double share, const SummaryStyle& style) {
   const std::string_view full = style.utf8 ? "█" : "#", rest = style.utf8 ? "░" : ".";
   const double cells = std::clamp(share, 0.0, 1.0) * static_cast<double>(kBarCells);
-  const auto filled = static_cast<std::size_t>(cells + 0.5);
+  const auto filled = static_cast<std::size_t>(std::lround(cells));
   std::string out;
   for (std::size_t i = 0; i < kBarCells; ++i) out += i < filled ? full : rest;
   return out;

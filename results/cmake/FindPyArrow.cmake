@@ -1,5 +1,5 @@
 # Arrow and Parquet from the pyarrow wheel that setup.sh puts into .venv. The wheel has the headers
-# and the shared libraries, but only under versioned names (libarrow.so.2500) and without CMake files.
+# and the shared libraries, but under versioned names only (libarrow.so.2500) and no CMake files.
 #
 # Defines PyArrow_FOUND, PyArrow_LIBRARIES (the two files, for installing) and the targets
 # Arrow::arrow_shared and Parquet::parquet_shared. Nothing is cached: a new wheel is seen at once.

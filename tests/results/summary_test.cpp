@@ -1,6 +1,9 @@
 #include "results/summary.hpp"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <sstream>
 
 #include "results/text_table.hpp"
 #include "tests/results/example_run.hpp"
@@ -67,6 +70,29 @@ a run whose name is longer t...  baseline    16            -         -      -   
   EXPECT_EQ(summaries(runs, {}), summary(runs[0], {}) + "\n" + summary(runs[1], {}) + "\n" +
                                      summary(runs[2], {}) + "\n" + comparison(runs));
   EXPECT_EQ(summaries(std::span(runs).first(1), {}), summary(runs[0], {}));
+}
+
+// Long names everywhere and large figures: what may be shortened or wrapped is.
+TEST(Summary, NoLineIsWiderThan100Columns) {
+  const std::string words = "a name that goes on and on, ";
+  RunResult run = example_run();
+  run.name = run.strategy = run.model = run.reason = words + words + words + words + words;
+  run.fits = false;
+  run.vpp = 12;
+  run.global_batch_size = run.micro_batches = 10240;
+  run.stages[0].layers = run.name;
+  run.stages[0].forward = run.stages[0].backward = Seconds{123.4};
+  std::istringstream lines(summaries(std::vector<RunResult>{run, run}, {}));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(text_width(line), 100U) << line;
+}
+
+TEST(Summary, TheFirstLocaleVariableThatIsSetDecides) {
+  ::setenv("LC_ALL", "", 1);
+  ::setenv("LC_CTYPE", "C", 1);
+  ::setenv("LANG", "en_US.UTF-8", 1);
+  EXPECT_FALSE(utf8_locale());
+  ::setenv("LC_ALL", "C.utf8", 1);
+  EXPECT_TRUE(utf8_locale());
 }
 
 TEST(TextTable, AlignsByCharactersNotBytes) {
