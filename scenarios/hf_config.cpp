@@ -218,7 +218,7 @@ Position position_at(const std::string& text, std::size_t offset, const std::str
 }  // namespace
 
 Node read_hf_config(const std::filesystem::path& file, ModelPart part) {
-  const std::string text = read_text(file);
+  const std::string text = read_small_file(file);
   json::stream_parser parser;
   boost::system::error_code error;
   const std::size_t parsed = parser.write_some(text, error);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <system_error>
 
+#include "cost_models/json_reader.hpp"
 #include "sim/errors.hpp"
 
 namespace mllmsim {
@@ -65,7 +66,7 @@ void refuse_deep_keys(std::string_view text, const std::string& file) {
 
 }  // namespace
 
-std::string read_text(const std::filesystem::path& file) {
+std::string read_small_file(const std::filesystem::path& file) {
   std::error_code error;
   const auto status = std::filesystem::status(file, error);
   if (!std::filesystem::exists(status)) throw UserError(file.string(), "", "no such file");
@@ -73,10 +74,7 @@ std::string read_text(const std::filesystem::path& file) {
     throw UserError(file.string(), "", "not a file that can be read");
   if (const auto size = std::filesystem::file_size(file, error); !error && size > kLargestFile)
     throw UserError(file.string(), "", fmt::format("too large: {} bytes, at most 1 MiB", size));
-  std::ifstream in(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) throw EnvironmentError(fmt::format("cannot read {}", file.string()));
-  return text;
+  return read_text(file);
 }
 
 Node parse_toml(std::string_view text, const std::string& file) {
@@ -90,7 +88,7 @@ Node parse_toml(std::string_view text, const std::string& file) {
 }
 
 Node parse_toml_file(const std::filesystem::path& file) {
-  return parse_toml(read_text(file), file.string());
+  return parse_toml(read_small_file(file), file.string());
 }
 
 Node parse_value(const std::string& text, const Position& position) {

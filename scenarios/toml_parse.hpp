@@ -9,9 +9,9 @@
 
 namespace mllmsim {
 
-// All of a file. A file that is not there, or is no regular file, is the user's fault; one that
+// All of a file of at most 1 MiB. A file that is not there, or is no regular file, is the user's fault; one that
 // cannot be read, the environment's.
-std::string read_text(const std::filesystem::path& file);
+std::string read_small_file(const std::filesystem::path& file);
 
 // Throws UserError with file:line:column if it is not TOML.
 Node parse_toml(std::string_view text, const std::string& file);

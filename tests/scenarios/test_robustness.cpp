@@ -73,7 +73,7 @@ void expect_only_user_errors(const std::string& text,
 TEST(Robustness, MutatedRuns) {
   Random random(1);
   std::vector<std::string> texts = {kSmallRun};
-  for (const ShippedFile& file : shipped_runs()) texts.push_back(read_text(file.path));
+  for (const ShippedFile& file : shipped_runs()) texts.push_back(read_small_file(file.path));
   for (int i = 0; i < 1000; ++i)
     expect_only_user_errors(mutated(texts[below(random, texts.size())], random));
 }
@@ -85,9 +85,9 @@ TEST(Robustness, MutatedModelsAndClusters) {
   const auto run = directory.write("run.toml", std::string(kSmallRun));
   for (int i = 0; i < 500; ++i) {
     directory.write("m.toml",
-                    mutated(read_text(models[below(random, models.size())].path), random));
+                    mutated(read_small_file(models[below(random, models.size())].path), random));
     directory.write("c.toml",
-                    mutated(read_text(clusters[below(random, clusters.size())].path), random));
+                    mutated(read_small_file(clusters[below(random, clusters.size())].path), random));
     const std::string base = directory.path().string();
     try {
       read_scenario(run, {"model=" + base + "/m.toml", "cluster=" + base + "/c.toml"});
