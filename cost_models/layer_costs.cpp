@@ -186,6 +186,7 @@ LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recomput
   const TokenBatch& batch = is_llm(model_, layer) ? mb.llm : mb.encoders[layer.module];
   const std::int64_t tokens = batch.tokens();
   LayerCost cost;
+  if (tokens == 0) return cost;  // a micro-batch without images
   const auto take = [&cost](LayerKernels kernels, const std::vector<SavedTensor>& saved) {
     cost.forward = std::move(kernels.forward);
     cost.backward = std::move(kernels.backward);

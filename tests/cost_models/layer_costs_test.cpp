@@ -178,7 +178,7 @@ TEST(LayerCosts, EagerKernelsAreMoreAndSlower) {
   EXPECT_LT(totals(fused.backward).time, totals(slow.backward).time);
 }
 
-// Megatron (Narayanan et al. 2021, equation 3, without recompute): 72 B s h^2 (1 + s / 6h) a layer
+// Megatron (Narayanan et al. 2021, section 5.1, without recompute): 72 B s h^2 (1 + s / 6h) a layer
 // and 6 B s h V for the logits, on all ranks together.
 TEST(LayerCosts, ModelFlopsFollowMegatronsFormula) {
   Fixture f(gpt(1, 1024, 16), 4, true, flash());
@@ -237,6 +237,15 @@ TEST(LayerCosts, EmbeddingInsertsImageTokensBetweenSumAndSplit) {
   EXPECT_EQ(count(cost.forward, "tp all-reduce"), 1);
   EXPECT_EQ(count(cost.forward, "insert image tokens"), 1);
   EXPECT_EQ(count(cost.backward, "gather image token gradients"), 1);
+}
+
+TEST(LayerCosts, EncoderRunsNothingWithoutTiles) {
+  Fixture f(internvl(), 2, true, flash());
+  for (const Layer& layer : {kVitBlock, kProjector}) {
+    const LayerCost& cost = f.costs.cost(layer, images(0, 4096), Recompute::full);
+    EXPECT_TRUE(cost.forward.empty() && cost.recompute.empty() && cost.backward.empty());
+    EXPECT_EQ(cost.saved, Bytes{0});
+  }
 }
 
 TEST(LayerCosts, TextOnlyEmbeddingIsReduceScattered) {

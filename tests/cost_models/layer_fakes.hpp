@@ -2,6 +2,8 @@
 // of an A100.
 #pragma once
 
+#include <algorithm>
+
 #include "cost_models/layer_costs.hpp"
 
 namespace mllmsim {
