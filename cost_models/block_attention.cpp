@@ -3,8 +3,6 @@
 //
 // Causal: Megatron's fused softmax reads only the lower triangle (half the bytes) but writes whole
 // rows; its GEMMs compute the whole square, as eager PyTorch does.
-#include <array>
-
 #include "cost_models/block_kernels.hpp"
 
 namespace mllmsim {

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <map>
+#include <tuple>
 
 #include "cost_models/activation_memory.hpp"
 #include "cost_models/block_kernels.hpp"
@@ -71,13 +72,22 @@ std::int64_t projected_width(const Encoder& e) {
 }
 
 // What a cost depends on: all blocks of a module are alike. Of the batch, only what the layer sees.
+// Asked with a reference to a batch, remembered with a copy.
+template <class Batch>
 struct Key {
   LayerKind kind;
   std::uint16_t module;
   Recompute recompute;
-  TokenBatch batch;
+  Batch batch;
 
-  auto operator<=>(const Key&) const = default;
+  auto tied() const { return std::tie(kind, module, recompute, batch); }
+};
+using AskedKey = Key<const TokenBatch&>;
+using StoredKey = Key<TokenBatch>;
+
+struct KeyOrder {
+  using is_transparent = void;
+  bool operator()(const auto& a, const auto& b) const { return a.tied() < b.tied(); }
 };
 
 }  // namespace
@@ -85,18 +95,27 @@ struct Key {
 // A new pack with a known number of tokens costs only its attention and a copy of the other parts.
 // Those are kept for good: token counts are bounded by the longest micro-batch.
 struct LayerCosts::Memo {
-  std::map<Key, LayerCost> costs;
-  std::deque<std::map<Key, LayerCost>::iterator> oldest_first;
+  using Costs = std::map<StoredKey, LayerCost, KeyOrder>;
+  Costs costs;
+  Costs::iterator latest = costs.end();  // blocks of a stage are asked for one after another
+  std::deque<Costs::iterator> oldest_first;
   std::map<std::pair<std::uint16_t, std::int64_t>, BlockParts> block_parts;  // by module, tokens
 
-  const LayerCost& remember(Key key, LayerCost cost) {
-    const auto entry = costs.emplace(std::move(key), std::move(cost)).first;
-    oldest_first.push_back(entry);
+  const LayerCost* find(const AskedKey& key) {
+    if (latest == costs.end() || latest->first.tied() != key.tied()) latest = costs.find(key);
+    return latest == costs.end() ? nullptr : &latest->second;
+  }
+
+  const LayerCost& remember(const AskedKey& key, LayerCost cost) {
+    latest =
+        costs.emplace(StoredKey{key.kind, key.module, key.recompute, key.batch}, std::move(cost))
+            .first;
+    oldest_first.push_back(latest);
     if (oldest_first.size() > kRemembered) {
       costs.erase(oldest_first.front());
       oldest_first.pop_front();
     }
-    return entry->second;
+    return latest->second;
   }
 
   const BlockParts& parts(const Block& block, std::uint16_t module, std::int64_t tokens) {
@@ -152,17 +171,14 @@ std::int64_t LayerCosts::image_tokens(const MicroBatch& mb) const {
 const LayerCost& LayerCosts::cost(const Layer& layer, const MicroBatch& mb, Recompute recompute) {
   check(mb.encoders.size() == model_.encoders.size(), "a micro-batch has an entry an encoder");
   const bool block = layer.kind == LayerKind::block;
-  Key key{layer.kind, layer.module, block ? recompute : Recompute::none, {}};
-  if (!is_llm(model_, layer))
-    key.batch = mb.encoders[layer.module];
-  else if (block)
-    key.batch = mb.llm;
-  else
-    key.batch.groups = {{mb.llm.tokens(), 1}, {image_tokens(mb), 1}};
+  const bool llm = is_llm(model_, layer);
+  TokenBatch counts;  // all that the LLM's embedding and head see
+  if (llm && !block) counts.groups = {{mb.llm.tokens(), 1}, {image_tokens(mb), 1}};
+  const TokenBatch& batch = !llm ? mb.encoders[layer.module] : block ? mb.llm : counts;
+  const AskedKey key{layer.kind, layer.module, block ? recompute : Recompute::none, batch};
 
-  if (const auto found = memo_->costs.find(key); found != memo_->costs.end()) return found->second;
-  LayerCost cost = compute(layer, mb, recompute);
-  return memo_->remember(std::move(key), std::move(cost));
+  if (const LayerCost* known = memo_->find(key)) return *known;
+  return memo_->remember(key, compute(layer, mb, recompute));
 }
 
 LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recompute recompute) {
@@ -170,6 +186,7 @@ LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recomput
   const TokenBatch& batch = is_llm(model_, layer) ? mb.llm : mb.encoders[layer.module];
   const std::int64_t tokens = batch.tokens();
   LayerCost cost;
+  if (tokens == 0) return cost;  // a micro-batch without images
   const auto take = [&cost](LayerKernels kernels, const std::vector<SavedTensor>& saved) {
     cost.forward = std::move(kernels.forward);
     cost.backward = std::move(kernels.backward);

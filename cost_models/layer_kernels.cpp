@@ -25,13 +25,12 @@ Bytes activation(std::int64_t rows, std::int64_t width) {
   return {rows * width * kActivationBytes};
 }
 
-Time input_gradient(KernelList& list, const Linear& l, std::int64_t tokens) {
-  return list.gemm(l.input_gradient_name, {tokens, l.inputs, l.outputs, GemmPass::input_gradient});
+Gemm input_gradient(const Linear& l, std::int64_t tokens) {
+  return {tokens, l.inputs, l.outputs, GemmPass::input_gradient};
 }
 
-Time weight_gradient(KernelList& list, const Linear& l, std::int64_t tokens) {
-  return list.gemm(l.weight_gradient_name,
-                   {l.inputs, l.outputs, tokens, GemmPass::weight_gradient});
+Gemm weight_gradient(const Linear& l, std::int64_t tokens) {
+  return {l.inputs, l.outputs, tokens, GemmPass::weight_gradient};
 }
 
 }  // namespace
@@ -40,9 +39,8 @@ void KernelList::add(std::string_view name, bool communication, Cost cost, Flops
   kernels_.push_back({name, communication, to_time(cost.time), flops, cost.source});
 }
 
-Time KernelList::gemm(std::string_view name, const Gemm& gemm) {
+void KernelList::gemm(std::string_view name, const Gemm& gemm) {
   add(name, false, costs_.gemm(gemm), gemm.flops());
-  return kernels_.back().time;
 }
 
 void KernelList::attention(std::string_view name, const Attention& attention) {
@@ -71,12 +69,16 @@ void KernelList::collective(CollectiveOp op, Bytes bytes) {
   add(names_of(op).whole, true, costs_.collective({op, bytes, tp_group_}), {});
 }
 
-void KernelList::hidden_collective(CollectiveOp op, Bytes bytes, Time behind) {
-  if (tp_group_.ranks == 1) return;
-  Cost cost = costs_.collective({op, bytes, tp_group_});
-  cost.time = cost.time - to_seconds(behind);
-  if (cost.time.value > 0)
-    add(behind == Time{} ? names_of(op).whole : names_of(op).exposed, true, cost, {});
+void KernelList::gemm_beside(std::string_view name, const Gemm& gemm, CollectiveOp op,
+                             Bytes bytes) {
+  if (tp_group_.ranks == 1) return this->gemm(name, gemm);
+  Cost compute = costs_.gemm(gemm);
+  Cost communication = costs_.collective({op, bytes, tp_group_});
+  compute.time =
+      std::min(compute.time + communication.time * kNcclSmShare, compute.time / (1 - kNcclSmShare));
+  communication.time -= compute.time;
+  add(name, false, compute, gemm.flops());
+  if (communication.time > Seconds{}) add(names_of(op).exposed, true, communication, {});
 }
 
 void column_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
@@ -87,15 +89,18 @@ void column_forward(KernelList& list, const LayerSetting& s, const Linear& l, st
 void column_backward(KernelList& list, const LayerSetting& s, const Linear& l,
                      std::int64_t tokens) {
   const Bytes x = activation(tokens, l.inputs);
-  const Time input_time = input_gradient(list, l, tokens);
-  Time weight_time{};
-  if (s.trained) {
-    if (s.sequence_parallel) list.hidden_collective(CollectiveOp::all_gather, x, input_time);
-    weight_time = weight_gradient(list, l, tokens);
-  }
-  list.hidden_collective(
-      s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce, x,
-      weight_time);
+  const Gemm for_input = input_gradient(l, tokens);
+  if (s.trained && s.sequence_parallel)
+    list.gemm_beside(l.input_gradient_name, for_input, CollectiveOp::all_gather, x);
+  else
+    list.gemm(l.input_gradient_name, for_input);
+
+  const CollectiveOp reduce =
+      s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
+  if (s.trained)
+    list.gemm_beside(l.weight_gradient_name, weight_gradient(l, tokens), reduce, x);
+  else
+    list.collective(reduce, x);
 }
 
 void row_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
@@ -106,8 +111,7 @@ void row_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::
 
 void row_backward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
   if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, activation(tokens, l.outputs));
-  input_gradient(list, l, tokens);
-  if (s.trained) weight_gradient(list, l, tokens);
+  whole_backward(list, s, l, tokens);
 }
 
 void whole_forward(KernelList& list, const Linear& l, std::int64_t tokens) {
@@ -115,8 +119,8 @@ void whole_forward(KernelList& list, const Linear& l, std::int64_t tokens) {
 }
 
 void whole_backward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
-  input_gradient(list, l, tokens);
-  if (s.trained) weight_gradient(list, l, tokens);
+  list.gemm(l.input_gradient_name, input_gradient(l, tokens));
+  if (s.trained) list.gemm(l.weight_gradient_name, weight_gradient(l, tokens));
 }
 
 }  // namespace mllmsim

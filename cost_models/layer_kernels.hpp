@@ -1,10 +1,11 @@
 // The vocabulary layers are written in: a list of timed kernels that grows in execution order, what
 // a tp rank knows about its layer, and the linear layers that tensor parallelism splits.
 //
-// Communication that Megatron starts asynchronously behind a GEMM appears in the list only with
-// what that GEMM does not hide, max(0, communication - GEMM), so that a list stays serial and its
-// sum is the time of the pass. Left out: the GEMM running a little slower while NCCL occupies some
-// SMs.
+// Communication that Megatron starts asynchronously beside a GEMM appears in the list only with
+// what outlasts that GEMM, so that a list stays serial and its sum is the time of the pass. While
+// both run, NCCL's channels occupy a share f of the SMs, so for a GEMM of g and communication of c
+// seconds
+//   GEMM = min(g + f c, g / (1 - f)),   exposed communication = max(0, c - GEMM).
 #pragma once
 
 #include <span>
@@ -14,6 +15,10 @@
 namespace mllmsim {
 
 inline constexpr std::int64_t kActivationBytes = 2;  // bf16 or fp16
+
+// f above. NCCL uses 16 to 24 channels, each a thread block that fills an SM, on an NVSwitch node
+// of A100 (108 SMs) or H100 (132). An estimate: no public measurement isolates it.
+inline constexpr double kNcclSmShare = 0.15;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -43,7 +48,7 @@ class KernelList {
   explicit KernelList(const LayerSetting& setting)
       : costs_(setting.costs), tp_group_(setting.tp_group) {}
 
-  Time gemm(std::string_view name, const Gemm& gemm);
+  void gemm(std::string_view name, const Gemm& gemm);
   void attention(std::string_view name, const Attention& attention);
   void memory(std::string_view name, MemoryOp op, std::int64_t rows, std::int64_t row_length,
               std::int64_t bytes_per_value);
@@ -54,8 +59,8 @@ class KernelList {
                    std::span<const std::int64_t> bytes_per_value);
   // Over the tp group; nothing if that is one rank.
   void collective(CollectiveOp op, Bytes bytes);
-  // The same, started before kernels that take `behind` and waited for after them.
-  void hidden_collective(CollectiveOp op, Bytes bytes, Time behind);
+  // A GEMM with a collective running beside it.
+  void gemm_beside(std::string_view name, const Gemm& gemm, CollectiveOp op, Bytes bytes);
 
   std::vector<TimedKernel> take() { return std::move(kernels_); }
 

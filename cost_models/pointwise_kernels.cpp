@@ -37,10 +37,10 @@ constexpr std::array<std::int64_t, 5> kEagerRotary = {
 
 constexpr std::array<std::int64_t, 2> kEagerSwiglu = {2 + 2, 2 + 2 + 2};  // silu(gate), times up
 constexpr std::array<std::int64_t, 4> kEagerSwigluBackward = {
-    2 + 2 + 2,    // gradient of up
-    2 + 2 + 2,    // gradient of silu(gate)
-    2 + 2 + 2,    // gradient of gate
-    2 * (2 + 2),  // both halves into one tensor
+    2 + 2 + 2,  // gradient of up
+    2 + 2 + 2,  // gradient of silu(gate)
+    2 + 2 + 2,  // gradient of gate
+    4 + 4,      // both halves into one tensor
 };
 
 // Layer scale and drop path sit between bias and residual, so nothing fuses across them.

@@ -84,18 +84,16 @@ std::vector<TimedKernel> backward(const LayerSetting& s, const Encoder& e, std::
 
 LayerKernels projector_kernels(const LayerSetting& setting, const Encoder& e,
                                const TokenBatch& batch) {
-  if (e.projector_sizes.size() < 2) return {};
   const std::int64_t tokens = batch.sequences() * e.output_tokens_per_tile;
   LayerSetting s = setting;
   s.sequence_parallel = false;
 
-  LayerKernels kernels;
-  if (setting.sequence_parallel) {
-    KernelList gather(s);
+  KernelList gather(s);
+  if (setting.sequence_parallel)
     gather.collective(CollectiveOp::all_gather,
                       Bytes{batch.tokens() * e.blocks.hidden_size * kActivationBytes});
-    kernels.forward = gather.take();
-  }
+  LayerKernels kernels{gather.take(), {}};
+  if (e.projector_sizes.size() < 2) return kernels;
   const std::vector<TimedKernel> rest = forward(s, e, tokens);
   kernels.forward.insert(kernels.forward.end(), rest.begin(), rest.end());
   if (s.has_backward()) kernels.backward = backward(s, e, tokens);

@@ -37,7 +37,7 @@ TEST(ActivationMemory, ReproducesKorthikantiFigure1For175B) {
 }
 
 // s b h (10 + 24/t + 5 a s / (h t)) with every factor different.
-TEST(ActivationMemory, FollowsKorthikantiEquation2AtAnyShape) {
+TEST(ActivationMemory, FollowsKorthikantiTable2AtAnyShape) {
   const double s = 512, b = 3, h = 1024, a = 16, t = 4;
   const double expected = s * b * h * (10 + 24 / t + 5 * a * s / (h * t));
   EXPECT_EQ(saved(gpt(1, 1024, 16), 4, false, megatron_2022(), text(512, 3), Recompute::none),

@@ -1,0 +1,319 @@
+#include "cost_models/layer_costs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/errors.hpp"
+#include "tests/cost_models/layer_fakes.hpp"
+
+namespace mllmsim {
+namespace {
+
+constexpr Layer kVitBlock{LayerKind::block, 0, 0};  // of internvl()
+constexpr Layer kProjector{LayerKind::projector, 0, 0};
+constexpr Layer kLmEmbedding{LayerKind::embedding, 1, 0};
+constexpr Layer kLmBlock{LayerKind::block, 1, 0};
+constexpr Layer kLmHead{LayerKind::head, 1, 0};
+
+// A model, kernels and their layer costs together.
+struct Fixture {
+  Model model;
+  SimpleCosts kernels;
+  LayerCosts costs;
+
+  Fixture(Model m, int tp, bool sequence_parallel, const Software& software)
+      : model(std::move(m)),
+        costs(model, tensor_parallel(tp, sequence_parallel), software, kernels, {}) {}
+};
+
+std::int64_t count(const std::vector<TimedKernel>& kernels, std::string_view name) {
+  return std::count_if(kernels.begin(), kernels.end(),
+                       [&](const TimedKernel& k) { return k.name == name; });
+}
+
+std::int64_t communications(const std::vector<TimedKernel>& kernels) {
+  return std::count_if(kernels.begin(), kernels.end(),
+                       [](const TimedKernel& k) { return k.communication; });
+}
+
+// y = x W is three GEMMs of equal FLOPs, on the shard of one rank.
+TEST(LayerCosts, BlockRunsItsFourLinearsAsGemmsOfOneRank) {
+  Fixture f(internvl(), 2, true, flash());
+  f.costs.cost(kLmBlock, images(9, 4096), Recompute::none);
+  const auto ran = [&](const Gemm& g) { return std::ranges::count(f.kernels.gemms, g) == 1; };
+  EXPECT_TRUE(ran({4096, (24 + 2 * 4) * 128, 6144}));  // qkv: 24 query and 4 key-value heads
+  EXPECT_TRUE(ran({4096, 6144, 24 * 128}));            // attention output
+  EXPECT_TRUE(ran({4096, 2 * 8192, 6144}));            // gate and up
+  EXPECT_TRUE(ran({4096, 6144, 8192}));                // down
+  EXPECT_TRUE(ran({4096, 8192, 6144, GemmPass::input_gradient}));
+  EXPECT_TRUE(ran({8192, 6144, 4096, GemmPass::weight_gradient}));
+  EXPECT_EQ(f.kernels.gemms.size(), 12U);
+}
+
+// 25 heads at tp 2 become 26: 13 a rank.
+TEST(LayerCosts, HeadsArePaddedToAMultipleOfTp) {
+  Fixture f(internvl(), 2, true, flash());
+  f.costs.cost(kVitBlock, images(1, 256), Recompute::none);
+  EXPECT_EQ(f.kernels.gemms.front(), (Gemm{1025, 3 * 13 * 128, 3200}));
+}
+
+TEST(LayerCosts, HeadsThatDoNotDivideAreTheUsersErrorUnlessPadded) {
+  Model model = internvl();
+  model.encoders[0].pad_heads = false;
+  const SimpleCosts kernels;
+  EXPECT_THROW(LayerCosts(model, tensor_parallel(2), flash(), kernels, {}), UserError);
+  EXPECT_NO_THROW(LayerCosts(model, tensor_parallel(1), flash(), kernels, {}));
+}
+
+// 8 key-value heads on 16 ranks: each rank holds a copy of one, and 3 of the 48 query heads.
+TEST(LayerCosts, FewerKeyValueHeadsThanRanksAreCopied) {
+  Fixture f(internvl(), 16, true, flash());
+  f.costs.cost(kLmBlock, images(1, 1024), Recompute::none);
+  EXPECT_EQ(f.kernels.gemms.front(), (Gemm{1024, (3 + 2) * 128, 6144}));
+}
+
+TEST(LayerCosts, OneRankDoesNotCommunicate) {
+  Fixture f(internvl(), 1, true, flash());
+  for (const Layer& layer : layers_of(f.model)) {
+    const LayerCost& cost = f.costs.cost(layer, images(2, 1024), Recompute::full);
+    EXPECT_EQ(communications(cost.forward) + communications(cost.backward), 0);
+  }
+}
+
+// "Two all-gathers and two reduce-scatters in every layer's forward"; backward exposes the
+// gathers of the output gradients, and hides the other four beside GEMMs.
+TEST(LayerCosts, SequenceParallelBlockGathersAndScattersTwice) {
+  Fixture f(gpt(1, 1024, 16), 4, true, flash());
+  const LayerCost& cost = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
+  EXPECT_EQ(count(cost.forward, "tp all-gather"), 2);
+  EXPECT_EQ(count(cost.forward, "tp reduce-scatter"), 2);
+  EXPECT_EQ(count(cost.backward, "tp all-gather"), 2);
+}
+
+TEST(LayerCosts, WithoutSequenceParallelABlockAllReducesTwice) {
+  Fixture f(gpt(1, 1024, 16), 4, false, flash());
+  const LayerCost& cost = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
+  EXPECT_EQ(count(cost.forward, "tp all-reduce"), 2);
+  EXPECT_EQ(communications(cost.forward), 2);
+}
+
+// Communication much slower than GEMMs: of the all-reduce beside the mlp up weight gradient remains
+// what the GEMM does not cover, slowed to 1 / (1 - 0.15) of its time while NCCL holds SMs.
+//   all-reduce 4096 * 1024 * 2 B * 1e-9 s/B = 8,388,608 ns
+//   GEMM 2 * 1024 * 1024 * 4096 FLOP * 1e-15 s = 8,589.93 ns, / 0.85 = 10,105.8 ns
+TEST(LayerCosts, CommunicationBesideAGemmIsExposedBeyondIt) {
+  Fixture f(gpt(1, 1024, 16), 4, false, flash());
+  f.kernels.collective_seconds_per_byte = 1e-9;
+  const LayerCost& cost = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
+  const auto gemm = std::ranges::find(cost.backward, "mlp up weight gradient", &TimedKernel::name);
+  ASSERT_NE(gemm, cost.backward.end());
+  EXPECT_EQ(gemm->time, Time{10106});
+  EXPECT_EQ((gemm + 1)->name, "tp all-reduce (exposed)");
+  EXPECT_EQ((gemm + 1)->time, Time{8'388'608 - 10'106});
+}
+
+// A frozen layer has no weight-gradient GEMM to hide its all-reduce beside.
+TEST(LayerCosts, FrozenBlockPassesGradientsButMakesNone) {
+  Model model = internvl();
+  model.llm.trained = false;
+  Fixture f(model, 2, false, flash());
+  const LayerCost& cost = f.costs.cost(kLmBlock, images(9, 4096), Recompute::none);
+  EXPECT_EQ(count(cost.backward, "qkv weight gradient"), 0);
+  EXPECT_EQ(count(cost.backward, "qkv input gradient"), 1);
+  EXPECT_EQ(count(cost.backward, "tp all-reduce"), 2);
+}
+
+TEST(LayerCosts, FrozenEncoderHasNoBackward) {
+  Model model = internvl();
+  model.encoders[0].trained = false;
+  Fixture f(model, 2, true, flash());
+  const LayerCost& cost = f.costs.cost(kVitBlock, images(9, 4096), Recompute::full);
+  EXPECT_FALSE(cost.forward.empty());
+  EXPECT_TRUE(cost.backward.empty());
+  EXPECT_TRUE(cost.recompute.empty());
+  EXPECT_FALSE(f.costs.cost(kProjector, images(9, 4096), Recompute::none).backward.empty());
+}
+
+TEST(LayerCosts, FullRecomputeRunsTheForwardAgain) {
+  Fixture f(gpt(1, 1024, 16), 4, true, megatron_2022());
+  const LayerCost& cost = f.costs.cost(kLlmBlock, text(512, 4), Recompute::full);
+  EXPECT_EQ(totals(cost.recompute).time, totals(cost.forward).time);
+  EXPECT_EQ(totals(cost.recompute).communication, totals(cost.forward).communication);
+}
+
+TEST(LayerCosts, SelectiveRecomputeRunsUnfusedAttentionAgain) {
+  Fixture f(gpt(1, 1024, 16), 4, true, megatron_2022());
+  const LayerCost& cost = f.costs.cost(kLlmBlock, text(512, 4), Recompute::selective);
+  ASSERT_EQ(cost.recompute.size(), 5U);  // scores, softmax, dropout, context, its copy
+  EXPECT_EQ(cost.recompute.front().name, "scores");
+}
+
+TEST(LayerCosts, SelectiveRecomputeIsFreeWithFlashAttention) {
+  Fixture f(gpt(1, 1024, 16), 4, true, flash());
+  EXPECT_TRUE(f.costs.cost(kLlmBlock, text(512, 4), Recompute::selective).recompute.empty());
+}
+
+// Attention sees every length, GEMMs only their sum.
+TEST(LayerCosts, PackedSequencesAttendOnlyWithinThemselves) {
+  Fixture f(gpt(1, 1024, 16), 1, false, flash());
+  const LayerCost whole = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
+  const LayerCost packed = f.costs.cost(kLlmBlock, text(1024, 4), Recompute::none);
+  const double attention = 4.0 * 4096 * 4096 * 1024;
+  EXPECT_EQ(totals(whole.forward).flops - totals(packed.forward).flops, Flops{0.75 * attention});
+  EXPECT_EQ(whole.saved, packed.saved);
+}
+
+// Eager InternViT: four RMSNorms of six kernels instead of one each, and a copy of q, k and v.
+TEST(LayerCosts, EagerKernelsAreMoreAndSlower) {
+  Software eager;
+  eager.fused_kernels = false;
+  Fixture f(internvl(), 2, true, flash());
+  Fixture e(internvl(), 2, true, eager);
+  const LayerCost& fused = f.costs.cost(kVitBlock, images(9, 4096), Recompute::none);
+  const LayerCost& slow = e.costs.cost(kVitBlock, images(9, 4096), Recompute::none);
+  EXPECT_EQ(count(fused.forward, "norm"), 4);
+  EXPECT_EQ(count(slow.forward, "norm"), 4 * 6);
+  EXPECT_EQ(count(slow.forward, "qkv split"), 1);
+  EXPECT_LT(totals(fused.backward).time, totals(slow.backward).time);
+}
+
+// Megatron (Narayanan et al. 2021, section 5.1, without recompute): 72 B s h^2 (1 + s / 6h) a layer
+// and 6 B s h V for the logits, on all ranks together.
+TEST(LayerCosts, ModelFlopsFollowMegatronsFormula) {
+  Fixture f(gpt(1, 1024, 16), 4, true, flash());
+  const double b = 3, s = 512, h = 1024, v = 51200;
+  EXPECT_DOUBLE_EQ(f.costs.cost(kLlmBlock, text(512, 3), Recompute::full).model_flops.value,
+                   72 * b * s * h * h * (1 + s / (6 * h)));
+  EXPECT_DOUBLE_EQ(
+      f.costs.cost({LayerKind::head, 0, 0}, text(512, 3), Recompute::none).model_flops.value,
+      6 * b * s * h * v);
+}
+
+// Of a frozen matrix only forward and input gradient count; with nothing trained before, forward.
+TEST(LayerCosts, ModelFlopsCountOnlyPassesThatAreNeeded) {
+  Model model = internvl();
+  model.llm.trained = false;
+  model.encoders[0].trained = false;  // the projector is trained
+  Fixture f(model, 2, true, flash());
+  const MicroBatch mb = images(9, 4096);
+  const double logits = 2.0 * 4096 * 6144 * 92553;
+  EXPECT_DOUBLE_EQ(f.costs.cost(kLmHead, mb, Recompute::none).model_flops.value, 2 * logits);
+  const double matrices = 2.0 * 9225 * (4 * 3200.0 * 3200 + 2 * 3200.0 * 12800);
+  const double attention = 9 * 4.0 * 1025 * 1025 * 3200;
+  EXPECT_DOUBLE_EQ(f.costs.cost(kVitBlock, mb, Recompute::none).model_flops.value,
+                   matrices + attention);
+}
+
+// Every kernel that executes FLOPs on the tp ranks together: the model's, plus the scores that
+// flash attention's backward computes again (2.5 instead of 2 times its forward).
+TEST(LayerCosts, ExecutedFlopsAreTheModelsPlusFlashRecomputation) {
+  Fixture f(gpt(1, 1024, 16), 4, true, flash());
+  const LayerCost& cost = f.costs.cost(kLlmBlock, text(512, 3), Recompute::none);
+  const double executed = 4 * (totals(cost.forward).flops + totals(cost.backward).flops).value;
+  EXPECT_DOUBLE_EQ(executed, cost.model_flops.value + 0.5 * 3 * 4.0 * 512 * 512 * 1024);
+}
+
+TEST(LayerCosts, VocabularyIsPaddedTo128RowsARank) {
+  Fixture f(internvl(), 2, true, flash());
+  f.costs.cost(kLmHead, images(1, 1024), Recompute::none);
+  EXPECT_EQ(f.kernels.gemms.front(), (Gemm{1024, 362 * 128, 6144}));  // 92,553 / 256 = 361.5
+}
+
+// 9 tiles: 2,304 tokens through 12800 x 6144/2 columns, then 6144/2 rows x 6144, summed over ranks.
+TEST(LayerCosts, TwoLayerProjectorIsSplitByColumnsThenRows) {
+  Fixture f(internvl(), 2, true, flash());
+  const LayerCost& cost = f.costs.cost(kProjector, images(9, 4096), Recompute::none);
+  ASSERT_EQ(f.kernels.gemms.size(), 6U);
+  EXPECT_EQ(f.kernels.gemms[0], (Gemm{2304, 3072, 12800}));
+  EXPECT_EQ(f.kernels.gemms[1], (Gemm{2304, 6144, 3072}));
+  EXPECT_EQ(cost.forward.front().name, "tp all-gather");  // the ViT's sequence-parallel output
+  EXPECT_EQ(count(cost.forward, "tp all-reduce"), 1);
+}
+
+TEST(LayerCosts, EmbeddingInsertsImageTokensBetweenSumAndSplit) {
+  Fixture f(internvl(), 2, true, flash());
+  const LayerCost& cost = f.costs.cost(kLmEmbedding, images(9, 4096), Recompute::none);
+  EXPECT_EQ(count(cost.forward, "tp all-reduce"), 1);
+  EXPECT_EQ(count(cost.forward, "insert image tokens"), 1);
+  EXPECT_EQ(count(cost.backward, "gather image token gradients"), 1);
+}
+
+TEST(LayerCosts, EncoderRunsNothingWithoutTiles) {
+  Fixture f(internvl(), 2, true, flash());
+  for (const Layer& layer : {kVitBlock, kProjector}) {
+    const LayerCost& cost = f.costs.cost(layer, images(0, 4096), Recompute::full);
+    EXPECT_TRUE(cost.forward.empty() && cost.recompute.empty() && cost.backward.empty());
+    EXPECT_EQ(cost.saved, Bytes{0});
+  }
+}
+
+TEST(LayerCosts, TextOnlyEmbeddingIsReduceScattered) {
+  Fixture f(gpt(1, 1024, 16), 4, true, flash());
+  const LayerCost& cost = f.costs.cost({LayerKind::embedding, 0, 0}, text(512, 1), Recompute::none);
+  EXPECT_EQ(count(cost.forward, "tp reduce-scatter"), 1);
+  EXPECT_EQ(count(cost.forward, "tp all-reduce"), 0);
+}
+
+// Papers: 56.3 MiB after a ViT layer, 27.0 after the projector, 48 after an LLM layer.
+TEST(LayerCosts, BoundariesOfAFullPack) {
+  Fixture f(internvl(), 2, true, flash());
+  const MicroBatch mb = images(9, 4096);
+  EXPECT_EQ(f.costs.boundary(kVitBlock, mb), Bytes{9 * 1025 * 3200 * 2});
+  EXPECT_EQ(f.costs.boundary(kProjector, mb), Bytes{27 << 20});
+  EXPECT_EQ(f.costs.boundary(kLmEmbedding, mb), Bytes{48 << 20});
+  EXPECT_EQ(f.costs.boundary(kLmBlock, mb), Bytes{48 << 20});
+  EXPECT_EQ(f.costs.boundary(kLmHead, mb), Bytes{0});
+}
+
+// What the first encoder projected travels along with the second encoder's activations.
+TEST(LayerCosts, EarlierEncodersOutputsPassThroughLaterOnes) {
+  Model model = internvl();
+  model.encoders.push_back(model.encoders[0]);
+  Fixture f(model, 2, true, flash());
+  MicroBatch mb = images(9, 4096);
+  mb.encoders.push_back({{{1025, 1}}});
+  EXPECT_EQ(f.costs.boundary({LayerKind::block, 1, 0}, mb), Bytes{(27 << 20) + 1025 * 3200 * 2});
+}
+
+// Adam: gradient norm, clip, update, zero: 5 times 4 B; states read and written: 24 B; bf16
+// copy: 6.
+TEST(LayerCosts, OptimizerMovesFiftyBytesAParameter) {
+  Fixture f(gpt(1, 1024, 16), 1, false, flash());
+  EXPECT_EQ(f.costs.optimizer_step(1'000'000), Time{50'000});
+}
+
+TEST(LayerCosts, BlocksOfAModuleAreAlikeAndComputedOnce) {
+  Fixture f(gpt(48, 1024, 16), 4, true, flash());
+  const LayerCost& first = f.costs.cost({LayerKind::block, 0, 0}, text(512, 1), Recompute::none);
+  const LayerCost& last = f.costs.cost({LayerKind::block, 0, 47}, text(512, 1), Recompute::none);
+  EXPECT_EQ(&first, &last);
+}
+
+// 4,096 tokens packed differently: attention is timed anew, the twelve GEMMs are not.
+TEST(LayerCosts, NewPackWithKnownTokensOnlyTimesItsAttention) {
+  Fixture f(gpt(1, 1024, 16), 4, true, flash());
+  f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
+  f.costs.cost(kLlmBlock, text(1024, 4), Recompute::none);
+  EXPECT_EQ(f.kernels.gemms.size(), 12U);
+  EXPECT_EQ(f.kernels.attentions, 4);
+}
+
+// Far more packs than are remembered: the memo forgets, and computes the same again.
+TEST(LayerCosts, ForgottenCostsComeBackTheSame) {
+  Fixture f(gpt(1, 64, 1), 1, false, flash());
+  const auto pack = [](std::int64_t i) {
+    MicroBatch mb = text(i, 1);
+    mb.llm.groups.push_back({10'000 - i, 1});
+    return mb;
+  };
+  const LayerCost first = f.costs.cost(kLlmBlock, pack(1), Recompute::none);
+  for (std::int64_t i = 2; i < 9'000; ++i) f.costs.cost(kLlmBlock, pack(i), Recompute::none);
+  const int before = f.kernels.attentions;
+  const LayerCost& again = f.costs.cost(kLlmBlock, pack(1), Recompute::none);
+  EXPECT_EQ(f.kernels.attentions, before + 2);
+  EXPECT_EQ(totals(again.backward).time, totals(first.backward).time);
+}
+
+}  // namespace
+}  // namespace mllmsim
