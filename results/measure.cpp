@@ -52,19 +52,23 @@ Step simulate_step(const Job& job, const CostContext* costs, Plan plan) {
           std::move(memory)};
 }
 
-// "InternViT-6B.embedding, 22 x InternViT-6B.block | ..."
+// "vit.embedding, 9 x vit.block, 8 x llm.block", with virtual stages "... in 3 chunks (7 | 5 | 6)".
 std::string describe(const Model& model, const std::vector<Chunk>& chunks) {
-  std::string out;
+  std::vector<std::pair<std::string, int>> runs;
+  std::string sizes;
   for (const Chunk& chunk : chunks) {
-    if (!out.empty()) out += " | ";
-    for (std::size_t i = 0; i < chunk.size();) {
-      const std::string name = layer_name(model, chunk[i].layer);
-      std::size_t n = 0;
-      while (i + n < chunk.size() && layer_name(model, chunk[i + n].layer) == name) ++n;
-      out += (i > 0 ? ", " : "") + (n > 1 ? fmt::format("{} x {}", n, name) : name);
-      i += n;
+    for (const PlannedLayer& p : chunk) {
+      const std::string name = layer_name(model, p.layer);
+      if (runs.empty() || runs.back().first != name) runs.emplace_back(name, 0);
+      ++runs.back().second;
     }
+    sizes += (sizes.empty() ? "" : " | ") + std::to_string(chunk.size());
   }
+  std::string out;
+  for (const auto& [name, n] : runs)
+    out += (out.empty() ? "" : ", ") + (n > 1 ? fmt::format("{} x {}", n, name) : name);
+  if (chunks.size() > 1 && !runs.empty())
+    out += fmt::format(" in {} chunks ({})", chunks.size(), sizes);
   return out;
 }
 

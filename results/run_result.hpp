@@ -1,4 +1,4 @@
-// What one run leaves: the rows of the four Parquet tables, before they are written. Plain values;
+// What one run leaves: the rows of the five Parquet tables, before they are written. Plain values;
 // nothing here feeds back into a simulation.
 #pragma once
 
@@ -14,8 +14,7 @@ namespace mllmsim {
 // One pipeline rank, averaged over the simulated steps and replicas; memory is the maximum.
 struct StageRow {
   int stage = 0;
-  std::string layers;           // "InternViT-6B.embedding, 22 x InternViT-6B.block"; virtual stages
-                                // separated by " | "
+  std::string layers;           // "vit.embedding, 22 x vit.block"
   std::int64_t parameters = 0;  // on one GPU
   Seconds forward{},
       backward{};  // of one micro-batch through all its chunks, tp communication included

@@ -59,10 +59,15 @@ std::string parallelism(const RunResult& run) {
       run.micro_batch_size);
 }
 
+// A run without a model has neither FLOPs nor memory to speak of.
+bool given_times(const RunResult& run) { return run.parameters == 0; }
+
 std::string headline(const RunResult& run) {
   std::string out = shortened(fmt::format("{} ({})", run.name, run.strategy), kWidth) + "\n";
-  out += wrapped(fmt::format("{}, {} parameters, on {} GPUs of {}", run.model,
-                             count(static_cast<double>(run.parameters)), run.gpus, run.cluster),
+  out += wrapped(given_times(run) ? fmt::format("given chunk times, on {} GPUs", run.gpus)
+                                  : fmt::format("{}, {} parameters, on {} GPUs of {}", run.model,
+                                                count(static_cast<double>(run.parameters)),
+                                                run.gpus, run.cluster),
                  2, kWidth);
   out += "  " + parallelism(run) + "\n";
   if (!run.fits) out += wrapped("DOES NOT FIT: " + run.reason, 2, kWidth);
@@ -73,12 +78,19 @@ std::string figures(const RunResult& run) {
   TextTable table({{"", Align::left}, {"", Align::left}, {"", Align::left}, {"", Align::left}});
   table.add_row({"iteration", figure(run.iteration.value) + " s", "GPU-days",
                  fmt::format("{} for {} samples", figure(run.gpu_days), count(run.samples))});
-  table.add_row({"throughput", figure(run.samples_per_s) + " samples/s", "per GPU",
-                 figure(run.tokens_per_s_per_gpu) + " tokens/s"});
+  const std::string throughput = figure(run.samples_per_s) + " samples/s";
+  const std::string simulated =
+      fmt::format("{} {}, {} granularity", run.simulated_steps,
+                  run.simulated_steps == 1 ? "step" : "steps", run.granularity);
+  if (given_times(run)) {
+    table.add_row({"throughput", throughput, "simulated", simulated});
+    return table.text(2, kWidth);
+  }
+  table.add_row(
+      {"throughput", throughput, "per GPU", figure(run.tokens_per_s_per_gpu) + " tokens/s"});
   table.add_row({"MFU", percent(run.mfu), "HFU", percent(run.hfu)});
-  table.add_row({"peak memory", memory(run.peak_memory, run.gpu_memory) + " GiB", "simulated",
-                 fmt::format("{} {}, {} granularity", run.simulated_steps,
-                             run.simulated_steps == 1 ? "step" : "steps", run.granularity)});
+  table.add_row(
+      {"peak memory", memory(run.peak_memory, run.gpu_memory) + " GiB", "simulated", simulated});
   return table.text(2, kWidth);
 }
 

@@ -37,17 +37,19 @@ int list_command(const Arguments& arguments) {
   const std::vector<std::pair<std::string, void (*)()>> sections = {
       {"strategies", print_strategies},
       {"models", [] { print("models", shipped_models()); }},
+      {"encoders", [] { print("encoders (parts for models)", shipped_encoders()); }},
       {"clusters", [] { print("clusters", shipped_clusters()); }},
       {"runs", [] { print("runs", shipped_runs()); }},
   };
   po::variables_map values;
   std::vector<std::string> wanted;
-  const char* usage = "usage: mllmsim list [strategies | models | clusters | runs]\n";
+  const char* usage = "usage: mllmsim list [strategies | models | encoders | clusters | runs]\n";
   if (!parse(arguments, usage, po::options_description("options"), values, wanted)) return 0;
   for (const std::string& w : wanted) {
     const bool known =
         std::any_of(sections.begin(), sections.end(), [&](const auto& s) { return s.first == w; });
-    if (!known) throw UserError("command line", w, "expected strategies, models, clusters or runs");
+    if (!known)
+      throw UserError("command line", w, "expected strategies, models, encoders, clusters or runs");
   }
   for (const auto& [name, show] : sections)
     if (wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end()) show();

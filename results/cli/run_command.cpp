@@ -87,6 +87,11 @@ int run_command(const Arguments& arguments) {
   tbb::parallel_for(std::size_t{0}, scenarios.size(), [&](std::size_t i) {
     try {
       results[i] = run_scenario(scenarios[i]);
+    } catch (const UserError& e) {  // found while planning: say at least which file
+      std::vector<Problem> problems = e.problems();
+      for (Problem& p : problems)
+        if (p.where.empty()) p.where = files[i];
+      throw UserError(problems);
     } catch (const InternalError& e) {
       throw InternalError(
           fmt::format("{} (scenario {} of {})", e.what(), scenarios[i].hash, files[i]));
