@@ -59,8 +59,7 @@ class Checker {
     const Parallelism& p = job_.parallelism;
     const std::int64_t chunks =
         std::int64_t{p.pipeline_model_parallel_size} * p.virtual_pipeline_stages;
-    std::int64_t blocks = job_.model.llm.blocks.num_hidden_layers;
-    for (const Encoder& e : job_.model.encoders) blocks += e.blocks.num_hidden_layers;
+    const std::int64_t blocks = block_count(job_.model);
     if (chunks > blocks)
       add("parallelism.pipeline_model_parallel_size",
           fmt::format("{} pipeline stages x {} virtual stages are more than the model's {} layers",
@@ -121,24 +120,26 @@ class Checker {
   Problems& problems_;
 };
 
-bool has_model(const Job& job) {  // a run with given times may have none
-  return job.model.llm.blocks.num_hidden_layers > 0;
-}
-
 }  // namespace
+
+std::int64_t block_count(const Model& model) {
+  std::int64_t blocks = model.llm.blocks.num_hidden_layers;
+  for (const Encoder& e : model.encoders) blocks += e.blocks.num_hidden_layers;
+  return blocks;
+}
 
 void check_parallelism(const Job& job, const Node& run, Problems& problems) {
   const Checker checker(job, run, problems);
   checker.batch();
   checker.schedule();
   if (job.given_times) checker.given_times();
-  if (!has_model(job)) return;
+  if (block_count(job.model) == 0) return;
   checker.layers();
   checker.tensor_parallel();
 }
 
 void check_data(const Job& job, const Node& run, Problems& problems) {
-  if (has_model(job)) Checker(job, run, problems).data();
+  if (block_count(job.model) > 0) Checker(job, run, problems).data();
 }
 
 }  // namespace mllmsim

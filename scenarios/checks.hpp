@@ -8,6 +8,9 @@
 
 namespace mllmsim {
 
+// Transformer blocks of all modules; 0 if there is no model because times are given.
+std::int64_t block_count(const Model& model);
+
 // The parts of the job they look at must each be right; `run` is only for positions.
 void check_parallelism(const Job& job, const Node& run, Problems& problems);
 void check_data(const Job& job, const Node& run, Problems& problems);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "scenarios/problems.hpp"
-#include "scenarios/suggest.hpp"
+#include "scenarios/text.hpp"
 #include "scenarios/toml_parse.hpp"
 
 namespace mllmsim {
@@ -147,7 +147,7 @@ class Converter {
     }
     throw UserError(
         file_, prefix_ + "model_type",
-        fmt::format("expected {}, found {}{}; other models are written out in TOML", one_of(known),
+        fmt::format("expected {}, found {} (other models are written out in TOML){}", one_of(known),
                     is_text ? '"' + name.substr(0, 60) + '"' : "none", did_you_mean(name, known)));
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "scenarios/text.hpp"
 #include "scenarios/toml_parse.hpp"
 
 namespace mllmsim {
@@ -12,12 +13,6 @@ namespace {
 
 using Path = std::vector<std::string>;
 constexpr std::size_t kDeepestPath = 16;
-
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
-  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
-  return s;
-}
 
 Path split(std::string_view dotted) {
   Path out;

@@ -10,15 +10,17 @@ namespace mllmsim {
 namespace {
 
 constexpr Range kLayers{1, 10'000};
+constexpr Range kWidth{1, 1e5};
 constexpr Range kVocabulary{1, 1e8};
+constexpr std::int64_t kMostTokensPerTile = 1'000'000;
 constexpr std::initializer_list<const char*> kProjectorNames = {"linear", "mlp2"};
 constexpr std::size_t kMostEncoders = 16;
 
 // Keys that llm and encoders share.
 void read_blocks(TableReader& reader, Transformer& t) {
   reader.require("num_hidden_layers", t.num_hidden_layers, kLayers);
-  reader.require("hidden_size", t.hidden_size);
-  reader.require("num_attention_heads", t.num_attention_heads);
+  reader.require("hidden_size", t.hidden_size, kWidth);
+  reader.require("num_attention_heads", t.num_attention_heads, kWidth);
   reader.require("intermediate_size", t.intermediate_size);
   t.num_key_value_heads = t.num_attention_heads;
   reader.read("num_key_value_heads", t.num_key_value_heads);
@@ -78,6 +80,8 @@ void read_tokens(TableReader& reader, Encoder& e, double shuffle) {
                                                       "found {}",
                                                       patch, image));
     const std::int64_t side = image / patch;
+    if (side * side >= kMostTokensPerTile)
+      return reader.problem("image_size", fmt::format("{} patches are too many", side * side));
     const double output_side = static_cast<double>(side) * shuffle;
     if (!has_tokens) e.tokens_per_tile = side * side + (class_token ? 1 : 0);
     if (!has_output) {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "scenarios/suggest.hpp"
+#include "scenarios/text.hpp"
 
 namespace mllmsim {
 namespace {
@@ -26,13 +26,6 @@ constexpr Unit kDurationUnits[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3},
                                    {"s", 1},     {"min", 60},  {"h", 3600}};
 constexpr Unit kComputeRateUnits[] = {
     {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}, {"FLOP/s", 1}};
-
-std::string_view trimmed(std::string_view s) {
-  const auto space = [](char c) { return c == ' ' || c == '\t'; };
-  while (!s.empty() && space(s.front())) s.remove_prefix(1);
-  while (!s.empty() && space(s.back())) s.remove_suffix(1);
-  return s;
-}
 
 bool same_ignoring_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };

@@ -139,7 +139,7 @@ bool Resolver::lay_encoders_over(Node& encoders, Node over, const std::string& k
   if (over.is<Node::Table>() && below) {  // [model.encoders.0]
     for (auto& [index, change] : over.as<Node::Table>()) {
       Node* base = encoders.find(index);
-      const std::string name = key + "." + index;
+      const std::string name = fmt::format("{}.{}", key, index);
       if (base) {
         lay(base, change, name);
         *base = std::move(change);

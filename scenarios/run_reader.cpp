@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "scenarios/suggest.hpp"
+#include "scenarios/text.hpp"
 #include "strategies/strategy.hpp"
 
 namespace mllmsim {
@@ -79,7 +79,7 @@ WrittenParallelism read_parallelism(const Node& table, Problems& problems) {
   reader.read("sequence_parallel", p.sequence_parallel);
   if (reader.read("zero_stage", p.zero_stage, {0, 3}) && p.zero_stage == 2)
     reader.problem("zero_stage", "expected 0, 1 or 3, found 2");
-  reader.read("micro_batch_size", p.micro_batch_size);
+  reader.read("micro_batch_size", p.micro_batch_size, {1, 1e4});
   reader.require("global_batch_size", p.global_batch_size, kBatch);
   return out;
 }

@@ -1,3 +1,5 @@
+// From a resolved tree to a Job, part by part. A part with problems is not checked against others,
+// so that one mistake is one message.
 #include "scenarios/scenario.hpp"
 
 #include <fmt/format.h>
@@ -23,8 +25,8 @@ namespace fs = std::filesystem;
 // The path itself if it exists, else the shipped file of that name.
 fs::path existing(const std::string& name, ShippedKind kind) {
   std::error_code error;
-  if (fs::exists(name, error)) return name;
-  const fs::path located = locate(name, kind, "");
+  if (fs::is_regular_file(name, error)) return name;
+  fs::path located = locate(name, kind, "");
   if (!fs::exists(located, error)) throw UserError(name, "", not_found(name, kind, located));
   return located;
 }
@@ -135,8 +137,7 @@ class RunReader {
   void derive_virtual_stages(const WrittenParallelism& written) {
     if (!written.layers_per_virtual_stage) return;
     const std::string key = "parallelism.num_layers_per_virtual_pipeline_stage";
-    std::int64_t layers = job_.model.llm.blocks.num_hidden_layers;
-    for (const Encoder& e : job_.model.encoders) layers += e.blocks.num_hidden_layers;
+    const std::int64_t layers = block_count(job_.model);
     if (layers == 0) return add(key, "needs a model; give virtual_pipeline_stages instead");
     const std::int64_t step =
         *written.layers_per_virtual_stage * job_.parallelism.pipeline_model_parallel_size;
@@ -217,7 +218,7 @@ Model read_model_file(const std::string& name) {
   reference.value = existing(name, ShippedKind::model).string();
   const std::optional<Node> full = Resolver(problems).model(reference, "model");
   problems.throw_if_any();
-  const Model model = read_model(*full, "model", problems);
+  Model model = read_model(*full, "model", problems);
   problems.throw_if_any();
   return model;
 }

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <system_error>
 
-#include "scenarios/suggest.hpp"
+#include "scenarios/text.hpp"
 #include "scenarios/toml_parse.hpp"
 
 namespace mllmsim {
@@ -67,7 +67,7 @@ fs::path data_directory() {
   if (const char* set = std::getenv("MLLMSIM_DATA"); set && *set) return set;
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  const fs::path installed = program.parent_path().parent_path() / "share" / "mllmsim";
+  fs::path installed = program.parent_path().parent_path() / "share" / "mllmsim";
   if (!error && fs::is_directory(installed, error)) return installed;
   return MLLMSIM_SOURCE_DIR;
 }

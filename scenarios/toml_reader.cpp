@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "scenarios/suggest.hpp"
+#include "scenarios/text.hpp"
 
 namespace mllmsim {
 namespace {
@@ -28,7 +28,8 @@ TableReader::TableReader(const Node& table, std::string key, Problems& problems)
   if (!valid_) wrong(table, key_, "a table");
 }
 
-TableReader::~TableReader() {
+// Only memory can run out here, and then the program ends either way.
+TableReader::~TableReader() {  // NOLINT(bugprone-exception-escape)
   if (!valid_) return;
   for (const auto& [name, node] : table_.as<Node::Table>())
     if (std::find(known_.begin(), known_.end(), name) == known_.end())

@@ -33,7 +33,7 @@ class TableReader {
  public:
   // `key` is the table's full name in messages, "" for a whole file.
   TableReader(const Node& table, std::string key, Problems& problems);
-  ~TableReader();
+  ~TableReader();  // NOLINT(bugprone-exception-escape)
   TableReader(const TableReader&) = delete;
   TableReader& operator=(const TableReader&) = delete;
 

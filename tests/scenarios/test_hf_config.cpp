@@ -74,8 +74,8 @@ TEST(HfConfig, ProblemsNameFileAndKey) {
       0u);
   EXPECT_EQ(problem(R"({"text_config": {"model_type": "lama"}})", ModelPart::llm),
             "config.json: text_config.model_type: expected \"llama\", \"mistral\", \"qwen2\", "
-            "\"internlm2\", \"gpt2\" or \"gpt_neox\", found \"lama\"; did you mean \"llama\"?; "
-            "other models are written out in TOML");
+            "\"internlm2\", \"gpt2\" or \"gpt_neox\", found \"lama\" (other models are "
+            "written out in TOML); did you mean \"llama\"?");
   EXPECT_EQ(problem("[1]", ModelPart::llm), "config.json: expected a JSON object");
 }
 

@@ -163,12 +163,13 @@ TEST(Problems, ProjectorMustEndAtTheLlm) {
 }
 
 TEST(Problems, UnknownNamesAreSuggested) {
-  EXPECT_EQ(problems_with({"cluster=h100-8x40", "model.llm=llama-3-8", "seed=x"}),
-            "command line: model.llm=llama-3-8: model.llm: no model named \"llama-3-8\"; did you "
-            "mean \"llama-3-8b\"?\n"
-            "command line: cluster=h100-8x40: cluster: no cluster named \"h100-8x40\"; did you mean "
-            "\"h100-8x400\"?\n"
-            "command line: seed=x: seed: expected a whole number of at least 0, found \"x\"");
+  EXPECT_EQ(
+      problems_with({"cluster=h100-8x40", "model.llm=llama-3-8", "seed=x"}),
+      "command line: model.llm=llama-3-8: model.llm: no model named \"llama-3-8\"; did you "
+      "mean \"llama-3-8b\"?\n"
+      "command line: cluster=h100-8x40: cluster: no cluster named \"h100-8x40\"; did you mean "
+      "\"h100-8x400\"?\n"
+      "command line: seed=x: seed: expected a whole number of at least 0, found \"x\"");
 }
 
 TEST(Problems, UnknownFiles) {

@@ -97,6 +97,31 @@ TEST(Robustness, MutatedModelsAndClusters) {
   }
 }
 
+TEST(Robustness, MutatedHfConfigs) {
+  Random random(3);
+  const std::string config = R"({"downsample_ratio": 0.5, "force_image_size": 448,
+    "llm_config": {"model_type": "internlm2", "hidden_size": 6144, "num_attention_heads": 48,
+                   "num_hidden_layers": 48, "intermediate_size": 16384, "vocab_size": 92553},
+    "vision_config": {"model_type": "intern_vit_6b", "hidden_size": 3200, "patch_size": 14,
+                      "num_attention_heads": 25, "num_hidden_layers": 45, "qkv_bias": false,
+                      "intermediate_size": 12800, "norm_type": "rms_norm", "drop_path_rate": 0.4}})";
+  const Directory directory;
+  const auto run = directory.write("run.toml", kSmallRun);
+  const std::string name = (directory.path() / "config.json").string();
+  for (int i = 0; i < 500; ++i) {
+    std::string changed = config;
+    for (int j = 0; j < 3; ++j)
+      changed[below(random, changed.size())] = "0123456789-\"{}[],:.eE \0xn"[below(random, 24)];
+    directory.write("config.json", changed);
+    try {
+      read_scenario(run, {"model={llm={hf_config='" + name + "'},encoders=[{hf_config='" + name +
+                          "',projector='mlp2',pad_heads=true}]}"});
+    } catch (const UserError& e) {
+      EXPECT_FALSE(e.problems().empty());
+    }
+  }
+}
+
 TEST(Robustness, UnpleasantOverrides) {
   for (const char* key :
        {"model", "cluster", "model.llm", "model.encoders", "model.encoders.0", "data",

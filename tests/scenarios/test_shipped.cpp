@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "scenarios/toml_parse.hpp"
 #include "sim/errors.hpp"
 #include "tests/scenarios/support.hpp"
 
@@ -20,6 +21,13 @@ TEST(Shipped, EveryFileHasADescription) {
 TEST(Shipped, EveryRunReads) {
   for (const ShippedFile& file : shipped_runs())
     EXPECT_NO_THROW(read_scenario(file.path)) << file.path;
+}
+
+TEST(Shipped, TheReadmesExampleReads) {
+  const std::string readme = read_text(data_directory() / "scenarios" / "README.md");
+  const std::size_t start = readme.find("```toml\n") + 8;
+  const std::string example = readme.substr(start, readme.find("```", start) - start);
+  EXPECT_EQ(problems_in(example), "");
 }
 
 TEST(Shipped, EveryModelReads) {

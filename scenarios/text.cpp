@@ -1,10 +1,16 @@
-#include "scenarios/suggest.hpp"
+#include "scenarios/text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace mllmsim {
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   // Three rows of the dynamic programme suffice: swaps look two back.

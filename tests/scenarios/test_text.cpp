@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "scenarios/hash.hpp"
-#include "scenarios/suggest.hpp"
+#include "scenarios/text.hpp"
 
 namespace mllmsim {
 namespace {

@@ -1,4 +1,5 @@
-// "did you mean ...?": the known name nearest to what was written, by edit distance.
+// Words in and out: trimming what was written, and "did you mean ...?", the known name nearest to
+// it by edit distance.
 #pragma once
 
 #include <string>
@@ -6,6 +7,9 @@
 #include <vector>
 
 namespace mllmsim {
+
+// Without spaces and tabs at both ends.
+std::string_view trimmed(std::string_view text);
 
 // Insertions, deletions, replacements and swaps of neighbours that turn a into b.
 std::size_t edit_distance(std::string_view a, std::string_view b);
