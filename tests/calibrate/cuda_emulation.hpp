@@ -1,8 +1,9 @@
 // Enough of CUDA's device language on a CPU to test the arithmetic of our kernels without a GPU: a
 // thread is a thread, a block runs after the other, __syncthreads is a barrier.
 //
-// A WMMA fragment is the whole 16x16 matrix in every lane. What is checked this way: indexing,
-// masks, tails, synchronisation that a result depends on. What is not: speed, bank conflicts,
+// A lane of a WMMA fragment holds what it needs for its eight elements of the result; no operation
+// synchronises a warp by itself, so the thread sanitizer sees every __syncwarp that is missing.
+// What is checked: indexing, masks, tails, synchronisation. What is not: speed, bank conflicts,
 // alignment rules of the hardware.
 #pragma once
 
@@ -106,44 +107,61 @@ struct row_major;
 struct col_major;
 enum layout_t { mem_row_major };
 
+// Element i of a lane's accumulator is at row lane / 2, column 8 (lane % 2) + i. Of the factors, a
+// lane holds that row of the left and those eight columns of the right.
+inline int row() { return static_cast<int>(threadIdx.x % 32 / 2); }
+inline int first_column() { return static_cast<int>(threadIdx.x % 2 * 8); }
+
 template <class Use, int M, int N, int K, class T, class Layout = row_major>
-struct fragment {
-  static constexpr int num_elements = 256;
+struct fragment;
+template <>
+struct fragment<accumulator, 16, 16, 16, float> {
+  static constexpr int num_elements = 8;
   float x[num_elements];
 };
+template <class Layout>
+struct fragment<matrix_a, 16, 16, 16, __nv_bfloat16, Layout> {
+  float x[16];
+};
+template <class Layout>
+struct fragment<matrix_b, 16, 16, 16, __nv_bfloat16, Layout> {
+  float x[16][8];
+};
 using Sum = fragment<accumulator, 16, 16, 16, float>;
+template <class Layout>
+using Left = fragment<matrix_a, 16, 16, 16, __nv_bfloat16, Layout>;
+template <class Layout>
+using Right = fragment<matrix_b, 16, 16, 16, __nv_bfloat16, Layout>;
+
+template <class Layout>
+float element(const __nv_bfloat16* from, int pitch, int r, int c) {
+  constexpr bool kRows = std::is_same_v<Layout, row_major>;
+  return __bfloat162float(kRows ? from[r * pitch + c] : from[c * pitch + r]);
+}
 
 inline void fill_fragment(Sum& f, float value) {
   for (float& x : f.x) x = value;
 }
-
-template <class Use, class Layout>
-void load_matrix_sync(fragment<Use, 16, 16, 16, __nv_bfloat16, Layout>& f,
-                      const __nv_bfloat16* from, int pitch) {
-  constexpr bool kRows = std::is_same_v<Layout, row_major>;
-  for (int r = 0; r < 16; ++r)
-    for (int c = 0; c < 16; ++c)
-      f.x[r * 16 + c] = __bfloat162float(kRows ? from[r * pitch + c] : from[c * pitch + r]);
+template <class Layout>
+void load_matrix_sync(Left<Layout>& f, const __nv_bfloat16* from, int pitch) {
+  for (int k = 0; k < 16; ++k) f.x[k] = element<Layout>(from, pitch, row(), k);
 }
-
+template <class Layout>
+void load_matrix_sync(Right<Layout>& f, const __nv_bfloat16* from, int pitch) {
+  for (int k = 0; k < 16; ++k)
+    for (int i = 0; i < 8; ++i) f.x[k][i] = element<Layout>(from, pitch, k, first_column() + i);
+}
 inline void load_matrix_sync(Sum& f, const float* from, int pitch, layout_t) {
-  for (int i = 0; i < 256; ++i) f.x[i] = from[i / 16 * pitch + i % 16];
+  for (int i = 0; i < 8; ++i) f.x[i] = from[row() * pitch + first_column() + i];
 }
-
-// Every lane has the whole matrix, so one of them writes.
 inline void store_matrix_sync(float* to, const Sum& f, int pitch, layout_t) {
-  emulation::sync_warp();
-  if (threadIdx.x % 32 != 0) return;
-  for (int i = 0; i < 256; ++i) to[i / 16 * pitch + i % 16] = f.x[i];
+  for (int i = 0; i < 8; ++i) to[row() * pitch + first_column() + i] = f.x[i];
 }
-
 template <class LayoutA, class LayoutB>
-void mma_sync(Sum& d, const fragment<matrix_a, 16, 16, 16, __nv_bfloat16, LayoutA>& a,
-              const fragment<matrix_b, 16, 16, 16, __nv_bfloat16, LayoutB>& b, const Sum& c) {
+void mma_sync(Sum& d, const Left<LayoutA>& a, const Right<LayoutB>& b, const Sum& c) {
   Sum sum = c;
-  for (int r = 0; r < 16; ++r)
-    for (int k = 0; k < 16; ++k)
-      for (int n = 0; n < 16; ++n) sum.x[r * 16 + n] += a.x[r * 16 + k] * b.x[k * 16 + n];
+  for (int k = 0; k < 16; ++k)
+    for (int i = 0; i < 8; ++i) sum.x[i] += a.x[k] * b.x[k][i];
   d = sum;
 }
 
