@@ -25,8 +25,15 @@ std::string header_line(const Header& header, const std::string& date) {
   return json::serialize(json::object{{"header", std::move(fields)}});
 }
 
-// Six significant digits: timings repeat to three at best, and files stay readable.
-double rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
+// The task's own fields, then the results: six digits, since timings repeat to three at best.
+std::string measurement_line(const Task& task, const Summary& summary) {
+  const bool ratio = std::holds_alternative<OverlapTask>(task);
+  std::string line = key(task);
+  line.pop_back();  // the closing brace
+  return line + fmt::format(R"(,"{}":{:#.6g},"spread":{:.6f},"samples":{}}})",
+                            ratio ? "slowdown" : "us", summary.median * (ratio ? 1 : 1e6),
+                            summary.spread, summary.samples);
+}
 
 }  // namespace
 
@@ -92,14 +99,7 @@ void RawFile::check_header(const std::string& line, const Header& header) const 
 }
 
 void RawFile::append(const Task& task, const Summary& summary) {
-  json::object line = to_json(task);
-  if (std::holds_alternative<OverlapTask>(task))
-    line["slowdown"] = rounded(summary.median);
-  else
-    line["us"] = rounded(summary.median * 1e6);
-  line["spread"] = rounded(summary.spread);
-  line["samples"] = summary.samples;
-  write_line(json::serialize(line));
+  write_line(measurement_line(task, summary));
   measured_.insert(key(task));
 }
 

@@ -19,6 +19,7 @@ double quantile(std::span<const double> sorted, double q) {
 }
 
 Summary summarise(std::vector<double> samples) {
+  if (samples.empty()) return {};
   std::sort(samples.begin(), samples.end());
   const double median = quantile(samples, 0.5);
   const double range = quantile(samples, 0.75) - quantile(samples, 0.25);

@@ -19,6 +19,7 @@ struct Summary {
 // Linear interpolation between order statistics (type 7 of Hyndman and Fan, 1996); 0 <= q <= 1.
 double quantile(std::span<const double> sorted, double q);
 
+// All zero without samples: a node outside the measured group.
 Summary summarise(std::vector<double> samples);
 
 }  // namespace mllmsim::calibrate

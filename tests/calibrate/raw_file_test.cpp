@@ -1,0 +1,172 @@
+#include "cost_models/calibrate/raw_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "cost_models/calibrate/run.hpp"
+#include "sim/errors.hpp"
+#include "tests/calibrate/fake_backend.hpp"
+#include "tests/calibrate/temporary.hpp"
+
+namespace mllmsim::calibrate {
+namespace {
+
+const Header kHeader{{{"gpu", "A100"}, {"driver", "550"}}, 1410};
+const Task kLaunch = LaunchTask{};
+const Task kCopy = CopyTask{CopyKind::h2d, 4096};
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+struct RawFileTest : testing::Test {
+  TemporaryDirectory directory;
+  std::filesystem::path file = directory.path / "raw.jsonl";
+
+  // A header and two measurements.
+  void write() {
+    RawFile raw(file, kHeader, "today");
+    raw.append(kLaunch, {2.5e-6, 0.01, 30});
+    raw.append(kCopy, {1e-3, 0, 10});
+  }
+};
+
+TEST_F(RawFileTest, AHeaderAndALineAMeasurement) {
+  write();
+  EXPECT_EQ(
+      text_of(file),
+      R"({"header":{"gpu":"A100","driver":"550","clock_mhz":1410,"date":"today"}})"
+      "\n"
+      R"({"part":"launch","us":2.50000,"spread":0.010000,"samples":30})"
+      "\n"
+      R"({"part":"copy","kind":"h2d","bytes":4096,"us":1000.00,"spread":0.000000,"samples":10})"
+      "\n");
+}
+
+TEST_F(RawFileTest, AnOverlapIsARatio) {
+  {
+    RawFile raw(file, kHeader, "today");
+    raw.append(OverlapTask{{CollectiveOp::all_reduce, Bytes{64}, {2, 1, 1}}, {1, 2, 3}},
+               {1.25, 0, 5});
+  }
+  EXPECT_NE(text_of(file).find(R"("slowdown":1.25000)"), std::string::npos);
+  EXPECT_EQ(text_of(file).find(R"("us")"), std::string::npos);
+}
+
+TEST_F(RawFileTest, ContinuesWhatIsThere) {
+  write();
+  const std::string before = text_of(file);
+  const RawFile again(file, kHeader, "tomorrow");
+  EXPECT_EQ(again.size(), 2u);
+  EXPECT_TRUE(again.has(kLaunch));
+  EXPECT_TRUE(again.has(kCopy));
+  EXPECT_FALSE(again.has(CopyTask{CopyKind::d2h, 4096}));
+  EXPECT_EQ(text_of(file), before);
+}
+
+// Wherever the machine stopped while writing, opening again leaves whole lines only.
+TEST_F(RawFileTest, ATornLastLineIsDroppedWhereverItTears) {
+  write();
+  const std::string whole = text_of(file);
+  const std::size_t last = whole.rfind('\n', whole.size() - 2) + 1;
+  for (std::size_t cut = last + 1; cut < whole.size(); ++cut) {
+    std::ofstream(file, std::ios::binary) << whole.substr(0, cut);
+    {
+      RawFile raw(file, kHeader, "today");
+      ASSERT_EQ(raw.size(), 1u) << cut;
+      raw.append(kCopy, {1e-3, 0, 10});
+    }
+    ASSERT_EQ(text_of(file), whole) << cut;
+  }
+}
+
+TEST_F(RawFileTest, ATornHeaderIsWrittenAgain) {
+  std::ofstream(file) << R"({"header":{"gpu":"A1)";
+  write();
+  EXPECT_EQ(RawFile(file, kHeader, "today").size(), 2u);
+}
+
+TEST_F(RawFileTest, ZerosInPlaceOfTheLastLineAreDropped) {
+  write();
+  std::ofstream(file, std::ios::app) << std::string(20, '\0') << "\n";
+  EXPECT_EQ(RawFile(file, kHeader, "today").size(), 2u);
+}
+
+TEST_F(RawFileTest, AForeignFileIsRefusedAndUntouched) {
+  write();
+  const std::string before = text_of(file);
+  const Header other{{{"gpu", "H100"}, {"driver", "550"}}, 1980};
+  try {
+    RawFile raw(file, other, "today");
+    FAIL() << "accepted";
+  } catch (const UserError& e) {
+    EXPECT_EQ(std::string(e.what()),
+              file.string() +
+                  ":1: header.gpu: measured with \"A100\", but this is \"H100\"; "
+                  "use another --out");
+  }
+  EXPECT_EQ(text_of(file), before);
+}
+
+TEST_F(RawFileTest, SomeOtherFileIsRefused) {
+  std::ofstream(file) << "dear diary\n";
+  EXPECT_THROW(RawFile(file, kHeader, "today"), UserError);
+}
+
+TEST_F(RawFileTest, DamageInTheMiddleIsReported) {
+  write();
+  std::ofstream(file, std::ios::app) << "{\n"
+                                     << R"({"part":"launch","us":1.0})"
+                                     << "\n";
+  try {
+    RawFile raw(file, kHeader, "today");
+    FAIL() << "accepted";
+  } catch (const UserError& e) {
+    EXPECT_EQ(std::string(e.what()), file.string() + ":4: expected a JSON object");
+  }
+}
+
+TEST_F(RawFileTest, ADirectoryThatIsNotThereIsTheEnvironments) {
+  EXPECT_THROW(RawFile(directory.path / "absent" / "raw.jsonl", kHeader, "today"),
+               EnvironmentError);
+}
+
+Plan small_plan() {
+  PlanOptions options;
+  options.quick = true;
+  options.parts = {"launch", "copy"};
+  return make_plan(options);
+}
+
+TEST_F(RawFileTest, ARunMeasuresWhatIsMissing) {
+  FakeBackend backend({1e-3});
+  const Plan plan = small_plan();
+  RawFile raw(file, backend.header(), "today");
+  raw.append(plan.tasks[1], {1, 0, 1});
+  EXPECT_EQ(remaining(plan, raw).size(), plan.tasks.size() - 1);
+  Progress progress(std::tmpfile(), false, plan.tasks.size(), plan.estimate_s());
+  const int measured = run_plan(plan, backend, &raw, progress, backend.clock());
+  EXPECT_EQ(measured, static_cast<int>(plan.tasks.size()) - 1);
+  EXPECT_EQ(backend.prepared.count(key(plan.tasks[1])), 0u);
+  EXPECT_TRUE(remaining(plan, raw).empty());
+}
+
+TEST_F(RawFileTest, ARunGoesOnWithoutWhatCannotBeMeasured) {
+  FakeBackend backend({1e-3});
+  backend.refuse = "copy";
+  const Plan plan = small_plan();
+  RawFile raw(file, backend.header(), "today");
+  Progress progress(std::tmpfile(), false, plan.tasks.size(), plan.estimate_s());
+  EXPECT_EQ(run_plan(plan, backend, &raw, progress, backend.clock()), 1);
+}
+
+TEST(Progress, ALine) {
+  EXPECT_EQ(progress_line(0.5, 12, 27, 65, "gemm"),
+            "[============            ]  50 %  12/27  1:05 left  gemm");
+}
+
+}  // namespace
+}  // namespace mllmsim::calibrate
