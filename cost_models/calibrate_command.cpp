@@ -1,0 +1,215 @@
+#include "cost_models/calibrate_command.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/program_options.hpp>
+#include <filesystem>
+
+#include "cost_models/fit.hpp"
+#include "cost_models/import_kineto.hpp"
+#include "cost_models/import_nccl.hpp"
+#include "cost_models/names.hpp"
+#include "sim/errors.hpp"
+
+namespace mllmsim {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr std::string_view kUsage =
+    "usage: calibrate fit RAW... --out FILE [--gpu NAME] [--base FILE] [--describe TEXT]\n"
+    "                 [--gpus-per-node N] [--nics-per-node N] [--nic-gb-per-s GB]\n"
+    "                     raw measurements (JSON lines or CSV) to a calibration; parts that were\n"
+    "                     not measured come from the base, or are estimates\n"
+    "       calibrate import nccl|kineto FILE... [--out FILE] [--source TEXT] [--gpus-per-node N]\n"
+    "                     nccl-tests output or PyTorch traces to raw measurements\n"
+    "       calibrate show FILE\n"
+    "                     every part with its source, points and errors on held-out points\n"
+    "       calibrate scale FILE --gemm F [--attention F] [--memory_bound F] [--collectives F]\n"
+    "                 [--point_to_point F] [--out FILE]\n"
+    "                     multiply the times of parts, e.g. to match one measurement of your own\n";
+
+constexpr std::array kParts{"gemm", "attention", "memory_bound", "collectives", "point_to_point"};
+
+// All or nothing: a new file takes the place of the old one only when it is complete.
+void write_file(const std::string& file, const std::string& text) {
+  const std::string temporary = file + ".tmp";
+  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  std::size_t written = 0;
+  while (descriptor >= 0 && written < text.size()) {
+    const ssize_t n = ::write(descriptor, text.data() + written, text.size() - written);
+    if (n < 0) break;
+    written += static_cast<std::size_t>(n);
+  }
+  const bool synced = descriptor >= 0 && written == text.size() && ::fsync(descriptor) == 0;
+  const bool closed = descriptor >= 0 && ::close(descriptor) == 0;
+  std::error_code error;
+  if (synced && closed) std::filesystem::rename(temporary, file, error);
+  if (synced && closed && !error) return;
+  std::filesystem::remove(temporary, error);
+  throw EnvironmentError(fmt::format("cannot write {}", file));
+}
+
+void emit(const po::variables_map& options, const std::string& text, std::ostream& out) {
+  if (options.count("out") != 0) {
+    write_file(options["out"].as<std::string>(), text);
+  } else {
+    out << text;
+  }
+}
+
+po::variables_map parse(const std::vector<std::string>& args,
+                        const po::options_description& named) {
+  po::options_description all;
+  all.add(named).add_options()("file", po::value<std::vector<std::string>>());
+  po::positional_options_description positional;
+  positional.add("file", -1);
+  po::variables_map values;
+  const auto style =
+      po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
+  po::store(po::command_line_parser(args).options(all).positional(positional).style(style).run(),
+            values);
+  if (values.count("file") == 0) throw UserError("command line", "", "expected a file");
+  return values;
+}
+
+void show(const Calibration& c, std::ostream& out) {
+  const auto row = [&](const std::string& part, const Provenance& p) {
+    fmt::print(out, "{:<34} {:<13}", part, name_of(p.source));
+    if (p.points > 0) {
+      fmt::print(out, " {:>7} {:>7.1f}% {:>7.1f}%\n", p.points, 100 * p.median_error,
+                 100 * p.p90_error);
+    } else {
+      fmt::print(out, " {:>7} {:>8} {:>8}\n", "-", "-", "-");
+    }
+  };
+  const auto factor = [&](const std::string& part, const Factor& f) {
+    fmt::print(out, "{:<34} {:<13} x {:.3f}\n", part, name_of(f.source), f.value);
+  };
+  fmt::print(out, "{}\n{}\n\n", c.header.gpu, c.header.description);
+  fmt::print(out, "{:<34} {:<13} {:>7} {:>8} {:>8}\n", "part", "source", "points", "median", "p90");
+  row(fmt::format("gemm, m n k >= {}", kLargeGemm), c.gemm.large.provenance);
+  row("gemm, all", c.gemm.all.provenance);
+  factor("gemm, input gradient", c.gemm.input_gradient);
+  factor("gemm, weight gradient", c.gemm.weight_gradient);
+  factor("gemm, sustained", c.gemm.sustained);
+  for (const AttentionKernel& k : c.attention.kernels)
+    row(fmt::format("attention, dim {}{}{}", k.head_dim, k.causal ? ", causal" : "",
+                    k.backward ? ", backward" : ""),
+        k.provenance);
+  factor("attention, backward / forward", c.attention.backward);
+  for (const MemoryOperation& o : c.memory_bound.operations)
+    row(fmt::format("memory bound, {}", name_of(o.op)), o.provenance);
+  row("collectives in a node", c.collectives.node_provenance);
+  for (const NetworkCollective& n : c.collectives.network)
+    row(fmt::format("{} across nodes", name_of(n.op)), n.provenance);
+  row("point to point in a node", c.p2p.node_provenance);
+  row("point to point across nodes", c.p2p.network_provenance);
+  factor("overlap, gemm beside collective", c.overlap);
+}
+
+void run_fit(const std::vector<std::string>& args, std::ostream& err) {
+  po::options_description named;
+  named.add_options()("out", po::value<std::string>()->required())("gpu", po::value<std::string>())(
+      "base", po::value<std::string>())("describe", po::value<std::string>())(
+      "gpus-per-node", po::value<int>()->default_value(8))(
+      "nics-per-node", po::value<int>()->default_value(8))("nic-gb-per-s",
+                                                           po::value<double>()->default_value(50));
+  po::variables_map options = parse(args, named);
+  po::notify(options);
+  RawData raw;
+  for (const std::string& file : options["file"].as<std::vector<std::string>>())
+    raw.append(read_raw(file));
+  if (options.count("gpu") != 0) raw.header.gpu = options["gpu"].as<std::string>();
+  if (options.count("describe") != 0)
+    raw.header.description = options["describe"].as<std::string>();
+  if (raw.header.gpu.empty())
+    throw UserError("command line", "gpu", "the measurements do not name their GPU: use --gpu");
+  const MeasuredNetwork network{options["gpus-per-node"].as<int>(),
+                                options["nics-per-node"].as<int>(),
+                                {options["nic-gb-per-s"].as<double>() * 1e9}};
+  if (network.gpus_per_node < 1 || network.nics_per_node < 1 || !(network.nic_bandwidth.value > 0))
+    throw UserError("command line", "", "expected GPUs, NICs and NIC bandwidth above 0");
+  Calibration base =
+      options.count("base") == 0
+          ? estimated_calibration(raw.header.gpu)
+          : transferred(read_calibration(options["base"].as<std::string>()), raw.header.gpu);
+  const Calibration fitted = fit(raw, std::move(base), network);
+  write_file(options["out"].as<std::string>(), to_json(fitted));
+  show(fitted, err);
+}
+
+void run_import(std::vector<std::string> args, std::ostream& out, std::ostream& err) {
+  if (args.empty() || (args[0] != "nccl" && args[0] != "kineto"))
+    throw UserError("command line", "import", "expected nccl or kineto");
+  const bool nccl = args[0] == "nccl";
+  args.erase(args.begin());
+  po::options_description named;
+  named.add_options()("out", po::value<std::string>())("source", po::value<std::string>())(
+      "gpus-per-node", po::value<int>()->default_value(8));
+  const po::variables_map options = parse(args, named);
+  const int gpus = options["gpus-per-node"].as<int>();
+  if (gpus < 1) throw UserError("command line", "gpus-per-node", "expected a number above 0");
+  RawData raw;
+  for (const std::string& file : options["file"].as<std::vector<std::string>>())
+    raw.append(nccl ? import_nccl(file) : import_kineto(file, gpus));
+  if (options.count("source") != 0) raw.set_source(options["source"].as<std::string>());
+  emit(options, to_json_lines(raw), out);
+  fmt::print(err, "{} measurements\n", raw.size());
+}
+
+void run_show(const std::vector<std::string>& args, std::ostream& out) {
+  const po::variables_map options = parse(args, {});
+  for (const std::string& file : options["file"].as<std::vector<std::string>>())
+    show(read_calibration(file), out);
+}
+
+void run_scale(const std::vector<std::string>& args, std::ostream& out) {
+  po::options_description named;
+  named.add_options()("out", po::value<std::string>());
+  for (const char* part : kParts) named.add_options()(part, po::value<double>());
+  const po::variables_map options = parse(args, named);
+  const auto& files = options["file"].as<std::vector<std::string>>();
+  if (files.size() != 1) throw UserError("command line", "", "expected one calibration file");
+  Calibration calibration = read_calibration(files.front());
+  for (const char* part : kParts)
+    if (options.count(part) != 0) scale(calibration, part, options[part].as<double>());
+  emit(options, to_json(calibration), out);
+}
+
+}  // namespace
+
+int run_calibrate(const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
+  const std::string command = args.empty() ? "" : args.front();
+  const std::vector<std::string> rest(args.begin() + (args.empty() ? 0 : 1), args.end());
+  try {
+    if (command == "fit")
+      run_fit(rest, err);
+    else if (command == "import")
+      run_import(rest, out, err);
+    else if (command == "show")
+      run_show(rest, out);
+    else if (command == "scale")
+      run_scale(rest, out);
+    else if (command == "--help" || command == "help")
+      out << kUsage;
+    else
+      throw UserError("command line", "calibrate", "expected fit, import, show or scale");
+    return 0;
+  } catch (const UserError& e) {
+    fmt::print(err, "{}\n", e.what());
+    return 2;
+  } catch (const po::error& e) {
+    fmt::print(err, "command line: {}\n{}", e.what(), kUsage);
+    return 2;
+  } catch (const EnvironmentError& e) {
+    fmt::print(err, "{}\n", e.what());
+    return 3;
+  }
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,47 @@
+#include "cost_models/fit.hpp"
+
+#include "cost_models/fit_tools.hpp"
+
+namespace mllmsim {
+namespace {
+
+// Names the files of `raw` in every part that was fitted to them: fits leave `from` empty.
+void name_sources(const RawData& raw, Calibration& c) {
+  const auto name = [&](const char* part, Provenance& p) {
+    const auto found = raw.sources.find(part);
+    if (!p.from.empty() || found == raw.sources.end()) return;
+    for (const std::string& source : found->second) p.from += (p.from.empty() ? "" : "; ") + source;
+  };
+  name("gemm", c.gemm.large.provenance);
+  name("gemm", c.gemm.all.provenance);
+  for (AttentionKernel& k : c.attention.kernels) name("attention", k.provenance);
+  for (MemoryOperation& o : c.memory_bound.operations) name("memory_bound", o.provenance);
+  name("collectives", c.collectives.node_provenance);
+  for (NetworkCollective& n : c.collectives.network) name("collectives", n.provenance);
+  name("point_to_point", c.p2p.node_provenance);
+  name("point_to_point", c.p2p.network_provenance);
+}
+
+}  // namespace
+
+Calibration fit(const RawData& raw, Calibration base, const MeasuredNetwork& network) {
+  Calibration c = std::move(base);
+  const std::string gpu_name = c.header.gpu;
+  c.header = raw.header;
+  if (c.header.gpu.empty()) c.header.gpu = gpu_name;
+  fit_gemm(raw.gemm, c.gpu, c.gemm);
+  fit_attention(raw.attention, c.gpu, c.attention);
+  fit_memory_bound(raw.memory_bound, c.gpu, c.memory_bound);
+  if (!raw.launch.empty() && raw.memory_bound.empty()) {
+    std::vector<double> launches;
+    for (const Seconds s : raw.launch) launches.push_back(s.value);
+    c.memory_bound.launch = {median(launches)};
+  }
+  fit_collectives(raw.collectives, c.gpu, network, c.collectives);
+  fit_p2p(raw.p2p, c.gpu, c.p2p);
+  if (!raw.overlap.empty()) c.overlap = {median(raw.overlap), Source::interpolated, "measured"};
+  name_sources(raw, c);
+  return c;
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,31 @@
+// From raw measurements to a calibration.
+//
+// Each part with measurements is fitted (log time, robust least squares; models in gemm.hpp,
+// attention.hpp, ...); each part without keeps what `base` says of it. One point in five, chosen by
+// a hash of its shape, is held out; provenance reports the errors on those. Deterministic; seconds
+// for 10^5 points.
+#pragma once
+
+#include "cost_models/raw_data.hpp"
+
+namespace mllmsim {
+
+// The cluster where collectives across nodes were measured; times transfer to others through it.
+struct MeasuredNetwork {
+  int gpus_per_node = 8;
+  int nics_per_node = 8;
+  BytesPerSecond nic_bandwidth{50e9};
+};
+
+Calibration fit(const RawData& raw, Calibration base, const MeasuredNetwork& network = {});
+
+void fit_gemm(const std::vector<GemmMeasurement>& raw, const Gpu& gpu, GemmModel& model);
+void fit_attention(const std::vector<AttentionMeasurement>& raw, const Gpu& gpu,
+                   AttentionModel& model);
+void fit_memory_bound(const std::vector<Measurement<MemoryBound>>& raw, const Gpu& gpu,
+                      MemoryBoundModel& model);
+void fit_collectives(const std::vector<Measurement<Collective>>& raw, const Gpu& gpu,
+                     const MeasuredNetwork& network, CollectiveModel& model);
+void fit_p2p(const std::vector<Measurement<PointToPoint>>& raw, const Gpu& gpu, P2pModel& model);
+
+}  // namespace mllmsim

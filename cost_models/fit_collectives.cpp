@@ -1,0 +1,172 @@
+// Curves of the collectives inside a node for each operation and number of ranks, and a fit of the
+// ring and tree lines across nodes for each operation.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "cost_models/fit.hpp"
+#include "cost_models/fit_tools.hpp"
+#include "cost_models/least_squares.hpp"
+
+namespace mllmsim {
+namespace {
+
+constexpr std::size_t kFewest = 4;
+// A line of the base that spends longer a step than this is a bandwidth protocol, which large
+// messages determine; quicker ones only matter at sizes that may not have been measured.
+constexpr Seconds kQuickStep{6e-6};
+
+using Point = Measurement<Collective>;
+
+NodeCollective node_curve(CollectiveOp op, int ranks, const std::vector<Point>& points,
+                          Seconds latency, Errors& errors) {
+  std::vector<SizePoint> sizes;
+  for (const Point& p : points)
+    sizes.push_back({static_cast<double>(p.kernel.bytes.value), p.time});
+  add_left_out_errors(sizes, errors);
+  return {op, ranks, size_curve(sizes, latency)};
+}
+
+class NetworkFit {
+ public:
+  NetworkFit(const CollectiveModel& model, const MeasuredNetwork& network, const Gpu& gpu)
+      : model_(model) {
+    cluster_.gpus_per_node = network.gpus_per_node;
+    cluster_.nics_per_node = network.nics_per_node;
+    cluster_.nic_bandwidth = network.nic_bandwidth;
+    cluster_.nvlink_bandwidth = gpu.nvlink_bandwidth;
+  }
+
+  // Fits the lines of bandwidth protocols. An all-reduce's ring is a reduce-scatter and an
+  // all-gather, so only its tree is fitted, with the node steps of the ring.
+  void run(const std::vector<Point>& points, NetworkCollective& curve) {
+    const bool all_reduce = curve.op == CollectiveOp::all_reduce;
+    if (all_reduce) take_ring(curve);
+    std::vector<std::size_t> free;
+    for (std::size_t i = 0; i < curve.lines.size(); ++i)
+      if (curve.lines[i].network_step > kQuickStep && curve.lines[i].tree == all_reduce)
+        free.push_back(i);
+    constexpr Bounded step{1e-7, 3e-4}, efficiency{0.05, 1};
+    const Eigen::Index width = all_reduce ? 3 : 4;
+    Eigen::VectorXd x(width * static_cast<Eigen::Index>(free.size()));
+    for (std::size_t i = 0; i < free.size(); ++i) {
+      const NetworkLine& line = curve.lines[free[i]];
+      const Eigen::Index at = width * static_cast<Eigen::Index>(i);
+      x.segment<3>(at) << std::log(line.network_step.value), std::log(line.idle_efficiency),
+          std::log(line.busy_efficiency);
+      if (!all_reduce) x[at + 3] = std::log(line.node_step.value);
+    }
+    const auto unpack = [&](const Eigen::VectorXd& y) {
+      NetworkCollective c = curve;
+      for (std::size_t i = 0; i < free.size(); ++i) {
+        const Eigen::Index at = width * static_cast<Eigen::Index>(i);
+        NetworkLine& line = c.lines[free[i]];
+        line.network_step = {step(y[at])};
+        line.idle_efficiency = efficiency(y[at + 1]);
+        line.busy_efficiency = efficiency(y[at + 2]);
+        if (!all_reduce) line.node_step = {step(y[at + 3])};
+      }
+      return c;
+    };
+    LeastSquaresOptions options;
+    options.outlier = 0.1;
+    x = minimise(
+        [&](const Eigen::VectorXd& y) {
+          const NetworkCollective c = unpack(y);
+          Eigen::VectorXd r(static_cast<Eigen::Index>(points.size()));
+          for (std::size_t i = 0; i < points.size(); ++i)
+            r[static_cast<Eigen::Index>(i)] = log_error(time(c, points[i].kernel), points[i].time);
+          return r;
+        },
+        x, options);
+    curve = unpack(x);
+    report(points, curve);
+  }
+
+ private:
+  // The slow ring of the other operations for this one's; its node steps for the slow tree too.
+  void take_ring(NetworkCollective& curve) const {
+    const auto slow_ring = [](const NetworkLine& l) {
+      return !l.tree && l.network_step > kQuickStep;
+    };
+    for (const NetworkCollective& other : model_.network) {
+      if (other.op != CollectiveOp::all_gather) continue;
+      const auto ring = std::find_if(other.lines.begin(), other.lines.end(), slow_ring);
+      if (ring == other.lines.end()) return;
+      for (NetworkLine& line : curve.lines) {
+        if (slow_ring(line)) line = *ring;
+        if (line.tree && line.network_step > kQuickStep) line.node_step = ring->node_step;
+      }
+    }
+  }
+
+  Seconds time(const NetworkCollective& curve, const Collective& c) {
+    CollectiveModel model;
+    model.nvlink_bandwidth = model_.nvlink_bandwidth;
+    model.node = model_.node;
+    model.network = {curve};
+    return collective_time(model, cluster_, c).time;
+  }
+
+  // Few points at few shapes: errors are those of the fit itself.
+  void report(const std::vector<Point>& points, NetworkCollective& curve) {
+    Errors errors;
+    curve.smallest_bytes = std::numeric_limits<std::int64_t>::max();
+    for (const Point& p : points) {
+      errors.add(time(curve, p.kernel), p.time);
+      curve.smallest_bytes = std::min(curve.smallest_bytes, p.kernel.bytes.value);
+    }
+    curve.provenance = errors.provenance(points.size());
+  }
+
+  const CollectiveModel& model_;
+  ClusterSpec cluster_;
+};
+
+using NodePoints = std::map<std::pair<CollectiveOp, int>, std::vector<Point>>;
+
+void fit_node(const NodePoints& node, const Gpu& gpu, CollectiveModel& model) {
+  Errors errors;
+  std::size_t count = 0;
+  for (const CollectiveOp op :
+       {CollectiveOp::all_gather, CollectiveOp::reduce_scatter, CollectiveOp::all_reduce}) {
+    const auto base = std::find_if(model.node.begin(), model.node.end(),
+                                   [&](const NodeCollective& n) { return n.op == op; });
+    const Seconds latency = base == model.node.end() ? Seconds{} : base->curve.latency;
+    std::vector<NodeCollective> curves;
+    for (const auto& [key, points] : node) {
+      if (key.first != op || points.size() < kFewest) continue;
+      curves.push_back(node_curve(op, key.second, points, latency, errors));
+      count += points.size();
+    }
+    if (curves.empty()) continue;
+    std::erase_if(model.node, [&](const NodeCollective& n) { return n.op == op; });
+    model.node.insert(model.node.end(), curves.begin(), curves.end());
+  }
+  if (count == 0) return;
+  model.nvlink_bandwidth = gpu.nvlink_bandwidth;
+  model.node_provenance = errors.provenance(count);
+}
+
+}  // namespace
+
+void fit_collectives(const std::vector<Measurement<Collective>>& raw, const Gpu& gpu,
+                     const MeasuredNetwork& network, CollectiveModel& model) {
+  NodePoints node;
+  std::map<CollectiveOp, std::vector<Point>> across;
+  for (const Point& p : raw) {
+    if (p.kernel.group.nodes == 1) {
+      node[{p.kernel.op, p.kernel.group.ranks}].push_back(p);
+    } else {
+      across[p.kernel.op].push_back(p);
+    }
+  }
+  fit_node(node, gpu, model);
+  NetworkFit fit(model, network, gpu);
+  for (NetworkCollective& curve : model.network)
+    if (across[curve.op].size() >= kFewest) fit.run(across[curve.op], curve);
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,125 @@
+// Fits GemmParameters twice (large shapes, all shapes) and the factors of the backward passes.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "cost_models/fit.hpp"
+#include "cost_models/fit_tools.hpp"
+#include "cost_models/least_squares.hpp"
+
+namespace mllmsim {
+namespace {
+
+constexpr std::size_t kPointsToFit = 3000;  // more change nothing: a few hundred are enough
+constexpr std::size_t kFewest = 20;
+
+// A tile shape and which of the fitted rates it has: a tile and its transpose share one.
+struct Candidate {
+  int m, n;
+  int rate;
+};
+constexpr std::array kCandidates{
+    Candidate{256, 128, 0}, Candidate{128, 256, 1}, Candidate{128, 128, 2}, Candidate{128, 64, 3},
+    Candidate{64, 128, 3},  Candidate{256, 64, 4},  Candidate{64, 256, 4},  Candidate{64, 64, 5},
+    Candidate{64, 32, 6},   Candidate{32, 64, 6},   Candidate{32, 32, 7},   Candidate{16, 64, 8},
+    Candidate{64, 16, 8}};
+constexpr std::array kStartRates{0.85, 0.85, 0.8, 0.7, 0.8, 0.6, 0.5, 0.4, 0.3};
+constexpr int kLargeRates = 6;  // tiles below 64 x 64 play no part in large products
+constexpr int kScalars = 8;
+
+GemmParameters unpack(const Eigen::VectorXd& x) {
+  constexpr Bounded time{1e-9, 1e-1}, share{0.01, 1.5}, overhead{1, 2000}, power{0.1, 20};
+  GemmParameters p;
+  p.launch = {time(x[0])};
+  p.sharpness = 1 / (1 + std::exp(-x[1]));
+  p.k_overhead = overhead(x[2]);
+  p.memory_efficiency = share(x[3]);
+  p.norm = 1 + power(x[4]);
+  p.split_cost = {time(x[5])};
+  p.derate = Bounded{1e-4, 1}(x[6]);
+  p.derate_time = {time(x[7])};
+  const auto rates = static_cast<int>(x.size()) - kScalars;
+  for (const Candidate& c : kCandidates)
+    if (c.rate < rates) p.tiles.push_back({c.m, c.n, share(x[kScalars + c.rate])});
+  return p;
+}
+
+Eigen::VectorXd start(int rates) {
+  Eigen::VectorXd x(kScalars + rates);
+  x.head(kScalars) << std::log(4e-6), 2, std::log(100.), std::log(0.8), std::log(1.5),
+      std::log(3e-6), std::log(0.1), std::log(500e-6);
+  for (int i = 0; i < rates; ++i)
+    x[kScalars + i] = std::log(kStartRates[static_cast<std::size_t>(i)]);
+  return x;
+}
+
+std::uint64_t hash(const GemmMeasurement& g) {
+  return shape_hash({g.kernel.m, g.kernel.n, g.kernel.k});
+}
+
+// Keeps the parameters of the base if there are too few points.
+void fit_parameters(std::vector<GemmMeasurement> points, const Gpu& gpu, int rates,
+                    GemmParameters& parameters) {
+  if (points.size() < kFewest) return;
+  const std::size_t all = points.size();
+  std::stable_sort(points.begin(), points.end(),
+                   [](const auto& a, const auto& b) { return hash(a) < hash(b); });
+  const auto test = std::stable_partition(points.begin(), points.end(),
+                                          [](const auto& g) { return !held_out(hash(g)); });
+  const auto fitted = std::min(kPointsToFit, static_cast<std::size_t>(test - points.begin()));
+  const Eigen::VectorXd x = minimise(
+      [&](const Eigen::VectorXd& candidate) {
+        const GemmParameters p = unpack(candidate);
+        Eigen::VectorXd r(static_cast<Eigen::Index>(fitted));
+        for (std::size_t i = 0; i < fitted; ++i)
+          r[static_cast<Eigen::Index>(i)] =
+              log_error(gemm_time(p, gpu, points[i].kernel), points[i].time);
+        return r;
+      },
+      start(rates));
+  parameters = unpack(x);
+  Errors errors;
+  for (auto g = test; g != points.end(); ++g)
+    errors.add(gemm_time(parameters, gpu, g->kernel), g->time);
+  parameters.provenance = errors.provenance(all);
+}
+
+// Typical ratio of measured to predicted time over the points that `select` takes.
+template <class Select>
+void fit_factor(const std::vector<GemmMeasurement>& raw, const GemmModel& model, const Gpu& gpu,
+                Select select, Factor& factor) {
+  std::vector<double> ratios;
+  for (const GemmMeasurement& g : raw) {
+    if (!select(g)) continue;
+    const bool large = std::min({g.kernel.m, g.kernel.n, g.kernel.k}) >= kLargeGemm;
+    ratios.push_back(g.time / gemm_time(large ? model.large : model.all, gpu, g.kernel));
+  }
+  if (!ratios.empty()) factor = {median(ratios), Source::interpolated, "measured"};
+}
+
+}  // namespace
+
+void fit_gemm(const std::vector<GemmMeasurement>& raw, const Gpu& gpu, GemmModel& model) {
+  std::vector<GemmMeasurement> all, large;
+  for (const GemmMeasurement& g : raw) {
+    if (g.kernel.pass != GemmPass::forward || g.sustained) continue;
+    all.push_back(g);
+    if (std::min({g.kernel.m, g.kernel.n, g.kernel.k}) >= kLargeGemm) large.push_back(g);
+    model.largest_m = std::max(model.largest_m, g.kernel.m);
+    model.largest_n = std::max(model.largest_n, g.kernel.n);
+    model.largest_k = std::max(model.largest_k, g.kernel.k);
+  }
+  fit_parameters(std::move(large), gpu, kLargeRates, model.large);
+  fit_parameters(std::move(all), gpu, static_cast<int>(kStartRates.size()), model.all);
+  const auto burst = [](GemmPass pass) {
+    return [pass](const GemmMeasurement& g) { return g.kernel.pass == pass && !g.sustained; };
+  };
+  fit_factor(raw, model, gpu, burst(GemmPass::input_gradient), model.input_gradient);
+  fit_factor(raw, model, gpu, burst(GemmPass::weight_gradient), model.weight_gradient);
+  const auto sustained = [](const GemmMeasurement& g) {
+    return g.sustained && g.kernel.pass == GemmPass::forward;
+  };
+  fit_factor(raw, model, gpu, sustained, model.sustained);
+}
+
+}  // namespace mllmsim

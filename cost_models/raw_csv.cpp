@@ -1,0 +1,131 @@
+// Tables of public data sets as raw measurements. The part follows from the columns:
+//
+//   m,n,k,us                                                                forward GEMM
+//   batch_size,isl,num_heads,num_key_value_heads,head_dim[,window_size],us  causal, serving
+//   batch_size,isl,num_heads,head_dim,us                                    not causal
+//   op,dtype,num_gpus,bytes,us                                              collective, one node
+//
+// Lines that start with # come first and are kept as the source. Sliding windows and all-to-all are
+// skipped: no model asks for them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+
+#include "cost_models/names.hpp"
+#include "cost_models/raw_data.hpp"
+#include "sim/errors.hpp"
+
+namespace mllmsim {
+namespace {
+
+std::vector<std::string> split(const std::string& line) {
+  std::vector<std::string> out;
+  std::istringstream in(line);
+  for (std::string cell; std::getline(in, cell, ',');) {
+    while (!cell.empty() && (cell.back() == '\r' || cell.back() == ' ')) cell.pop_back();
+    out.push_back(cell);
+  }
+  return out;
+}
+
+class Row {
+ public:
+  Row(const std::vector<std::string>& columns, std::vector<std::string> cells, std::string where)
+      : columns_(columns), cells_(std::move(cells)), where_(std::move(where)) {
+    if (cells_.size() != columns_.size())
+      throw UserError(where_, "",
+                      fmt::format("expected {} cells, found {}", columns_.size(), cells_.size()));
+  }
+  bool has(std::string_view column) const {
+    return std::find(columns_.begin(), columns_.end(), column) != columns_.end();
+  }
+  const std::string& text(std::string_view column) const {
+    const auto at = std::find(columns_.begin(), columns_.end(), column) - columns_.begin();
+    return cells_[static_cast<std::size_t>(at)];
+  }
+  std::int64_t count(std::string_view column) const { return number<std::int64_t>(column, 1); }
+  std::int64_t integer(std::string_view column) const { return number<std::int64_t>(column, 0); }
+  Seconds time() const { return {number<double>("us", 1e-9) * 1e-6}; }
+  const std::string& where() const { return where_; }
+
+ private:
+  template <class T>
+  T number(std::string_view column, T least) const {
+    const std::string& cell = text(column);
+    T value{};
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    if (error != std::errc{} || end != cell.data() + cell.size() || !(value >= least))
+      throw UserError(where_, std::string(column), "expected a number, found \"" + cell + "\"");
+    return value;
+  }
+
+  const std::vector<std::string>& columns_;
+  std::vector<std::string> cells_;
+  std::string where_;
+};
+
+void add_attention(const Row& row, RawData& raw) {
+  if (row.has("window_size") && row.integer("window_size") != 0) return;
+  AttentionMeasurement a;
+  a.kernel.sequences = {{row.count("isl"), row.count("batch_size")}};
+  a.kernel.heads = row.count("num_heads");
+  a.serving = a.kernel.causal = row.has("num_key_value_heads");
+  a.kernel.kv_heads = a.serving ? row.count("num_key_value_heads") : a.kernel.heads;
+  a.kernel.head_dim = row.count("head_dim");
+  a.time = row.time();
+  raw.attention.push_back(a);
+}
+
+void add_collective(const Row& row, RawData& raw) {
+  if (row.text("op") == "alltoall") return;
+  const std::optional<CollectiveOp> op = named<CollectiveOp>(row.text("op"));
+  if (!op) throw UserError(row.where(), "op", "expected " + choices<CollectiveOp>());
+  const auto ranks = static_cast<int>(row.count("num_gpus"));
+  raw.collectives.push_back({{*op, Bytes{row.count("bytes")}, {ranks, 1, 1}}, row.time()});
+}
+
+void add(const Row& row, RawData& raw) {
+  if (row.has("m") && row.has("n") && row.has("k")) {
+    GemmMeasurement g;
+    g.kernel = {row.count("m"), row.count("n"), row.count("k")};
+    g.time = row.time();
+    raw.gemm.push_back(g);
+  } else if (row.has("isl") && row.has("batch_size") && row.has("num_heads") &&
+             row.has("head_dim")) {
+    add_attention(row, raw);
+  } else if (row.has("op") && row.has("num_gpus") && row.has("bytes")) {
+    add_collective(row, raw);
+  } else {
+    throw UserError(row.where(), "", "these columns are not a known table");
+  }
+}
+
+}  // namespace
+
+RawData parse_raw_csv(const std::string& text, const std::string& file) {
+  RawData raw;
+  std::vector<std::string> columns;
+  std::string source;
+  std::istringstream in(text);
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    const std::string where = fmt::format("{}:{}", file, number);
+    if (line.empty() || line == "\r") continue;
+    if (line[0] == '#') {
+      source += (source.empty() ? "" : " ") + line.substr(std::min(line.size(), std::size_t{2}));
+    } else if (columns.empty()) {
+      columns = split(line);
+      if (std::find(columns.begin(), columns.end(), "us") == columns.end())
+        throw UserError(where, "", "expected column names with \"us\" among them");
+    } else {
+      add(Row(columns, split(line), where), raw);
+    }
+  }
+  if (columns.empty()) throw UserError(file, "", "expected a line of column names");
+  if (!source.empty()) raw.set_source(source);
+  return raw;
+}
+
+}  // namespace mllmsim

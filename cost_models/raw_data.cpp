@@ -1,0 +1,248 @@
+#include "cost_models/raw_data.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <set>
+#include <sstream>
+
+#include "cost_models/json_reader.hpp"
+#include "cost_models/json_writer.hpp"
+#include "cost_models/names.hpp"
+#include "sim/errors.hpp"
+
+namespace mllmsim {
+namespace {
+
+namespace json = boost::json;
+
+template <class Enum>
+Enum choice(JsonObject& line, std::string_view key) {
+  const std::optional<Enum> found = named<Enum>(line.text(key));
+  if (!found) line.fail(key, "expected " + choices<Enum>());
+  return *found;
+}
+
+std::int64_t count(JsonObject& line, std::string_view key) {
+  const std::int64_t n = line.integer(key);
+  if (n <= 0) line.fail(key, "expected a number above 0");
+  return n;
+}
+
+Seconds time(JsonObject& line) { return {line.positive("us") * 1e-6}; }
+
+GemmMeasurement read_gemm(JsonObject& line) {
+  GemmMeasurement g;
+  g.kernel = {count(line, "m"), count(line, "n"), count(line, "k"), choice<GemmPass>(line, "pass")};
+  g.sustained = line.has("mode") && line.text("mode") == "sustained";
+  g.time = time(line);
+  return g;
+}
+
+AttentionMeasurement read_attention(JsonObject& line) {
+  AttentionMeasurement a;
+  a.kernel.sequences = {{count(line, "length"), count(line, "batch")}};
+  a.kernel.heads = count(line, "heads");
+  a.kernel.kv_heads = count(line, "kv_heads");
+  a.kernel.head_dim = count(line, "head_dim");
+  a.kernel.causal = line.flag("causal");
+  a.kernel.backward = line.flag("backward");
+  a.serving = line.has("serving") && line.flag("serving");
+  a.time = time(line);
+  return a;
+}
+
+Collective read_collective(JsonObject& line) {
+  const std::int64_t ranks = count(line, "ranks"), nodes = count(line, "nodes");
+  if (ranks < 2 || ranks > 1'000'000 || ranks % nodes != 0)
+    line.fail("ranks", "expected 2 or more, a multiple of nodes");
+  return {choice<CollectiveOp>(line, "op"),
+          Bytes{count(line, "bytes")},
+          {static_cast<int>(ranks), static_cast<int>(nodes), 1}};
+}
+
+void read_line(JsonObject& line, RawData& raw) {
+  const std::string part = line.text("part");
+  if (part == "gemm") {
+    raw.gemm.push_back(read_gemm(line));
+  } else if (part == "attention") {
+    raw.attention.push_back(read_attention(line));
+  } else if (part == "memory_bound") {
+    raw.memory_bound.push_back({{choice<MemoryOp>(line, "op"), Bytes{count(line, "bytes")},
+                                 line.integer("rows"), line.integer("row_length")},
+                                time(line)});
+  } else if (part == "collective") {
+    raw.collectives.push_back({read_collective(line), time(line)});
+  } else if (part == "p2p") {
+    raw.p2p.push_back({{Bytes{count(line, "bytes")}, line.flag("same_node"), 1}, time(line)});
+  } else if (part == "launch") {
+    raw.launch.push_back(time(line));
+  } else if (part == "overlap") {
+    raw.overlap.push_back(line.positive("slowdown"));
+  } else if (part != "copy") {
+    line.fail("part",
+              "expected gemm, attention, memory_bound, collective, p2p, launch, overlap or copy");
+  }
+}
+
+// Of a header, whatever is known and is text.
+CalibrationHeader read_header(const json::value& value) {
+  const json::object& fields = value.get_object();
+  CalibrationHeader h;
+  const auto take = [&](const char* key, std::string& out) {
+    const json::value* found = fields.if_contains(key);
+    if (!found) return;
+    out = found->is_string() ? std::string(found->get_string()) : line_json(*found);
+  };
+  take("gpu", h.gpu);
+  take("description", h.description);
+  take("measured_by", h.measured_by);
+  take("licence", h.licence);
+  take("date", h.date);
+  take("driver", h.driver);
+  take("cuda", h.cuda);
+  take("cublas", h.cublas);
+  take("nccl", h.nccl);
+  take("clocks", h.clocks);
+  return h;
+}
+
+json::object line_of(const GemmMeasurement& g) {
+  json::object o{{"part", "gemm"},
+                 {"m", g.kernel.m},
+                 {"n", g.kernel.n},
+                 {"k", g.kernel.k},
+                 {"pass", name_of(g.kernel.pass)}};
+  if (g.sustained) o["mode"] = "sustained";
+  o["us"] = g.time.value * 1e6;
+  return o;
+}
+
+json::object line_of(const AttentionMeasurement& a) {
+  const SequenceGroup& group = a.kernel.sequences.front();
+  json::object o{{"part", "attention"},           {"length", group.length},
+                 {"batch", group.count},          {"heads", a.kernel.heads},
+                 {"kv_heads", a.kernel.kv_heads}, {"head_dim", a.kernel.head_dim},
+                 {"causal", a.kernel.causal},     {"backward", a.kernel.backward}};
+  if (a.serving) o["serving"] = true;
+  o["us"] = a.time.value * 1e6;
+  return o;
+}
+
+json::object line_of(const Measurement<MemoryBound>& m) {
+  return {{"part", "memory_bound"},
+          {"op", name_of(m.kernel.op)},
+          {"bytes", m.kernel.bytes.value},
+          {"rows", m.kernel.rows},
+          {"row_length", m.kernel.row_length},
+          {"us", m.time.value * 1e6}};
+}
+
+json::object line_of(const Measurement<Collective>& m) {
+  return {{"part", "collective"},          {"op", name_of(m.kernel.op)},
+          {"ranks", m.kernel.group.ranks}, {"nodes", m.kernel.group.nodes},
+          {"bytes", m.kernel.bytes.value}, {"us", m.time.value * 1e6}};
+}
+
+json::object line_of(const Measurement<PointToPoint>& m) {
+  return {{"part", "p2p"},
+          {"same_node", m.kernel.same_node},
+          {"bytes", m.kernel.bytes.value},
+          {"us", m.time.value * 1e6}};
+}
+
+json::object line_of(Seconds launch) { return {{"part", "launch"}, {"us", launch.value * 1e6}}; }
+json::object line_of(double slowdown) { return {{"part", "overlap"}, {"slowdown", slowdown}}; }
+
+template <class T>
+void append_all(std::vector<T>& to, std::vector<T>& from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+}  // namespace
+
+std::size_t RawData::size() const {
+  return gemm.size() + attention.size() + memory_bound.size() + collectives.size() + p2p.size() +
+         launch.size() + overlap.size();
+}
+
+void RawData::set_source(const std::string& source) {
+  if (!gemm.empty()) sources["gemm"] = {source};
+  if (!attention.empty()) sources["attention"] = {source};
+  if (!memory_bound.empty()) sources["memory_bound"] = {source};
+  if (!collectives.empty()) sources["collectives"] = {source};
+  if (!p2p.empty()) sources["point_to_point"] = {source};
+}
+
+void RawData::append(RawData other) {
+  const auto keep = [](std::string& mine, std::string& theirs) {
+    if (mine.empty()) mine = std::move(theirs);
+  };
+  CalibrationHeader &h = header, &o = other.header;
+  keep(h.gpu, o.gpu), keep(h.description, o.description), keep(h.measured_by, o.measured_by);
+  keep(h.licence, o.licence), keep(h.date, o.date), keep(h.driver, o.driver);
+  keep(h.cuda, o.cuda), keep(h.cublas, o.cublas), keep(h.nccl, o.nccl), keep(h.clocks, o.clocks);
+  for (auto& [part, list] : other.sources) append_all(sources[part], list);
+  append_all(gemm, other.gemm);
+  append_all(attention, other.attention);
+  append_all(memory_bound, other.memory_bound);
+  append_all(collectives, other.collectives);
+  append_all(p2p, other.p2p);
+  append_all(launch, other.launch);
+  append_all(overlap, other.overlap);
+}
+
+RawData parse_raw(const std::string& text, const std::string& file) {
+  RawData raw;
+  std::istringstream in(text);
+  std::string line, source;
+  for (int number = 1; std::getline(in, line); ++number) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const std::string where = fmt::format("{}:{}", file, number);
+    const json::value value = parse_json(line, where);
+    JsonObject object(value, where);
+    if (object.has("header")) {
+      JsonObject header = object.object("header");
+      raw.header = read_header(value.get_object().at("header"));
+      if (header.has("source")) source = header.text("source");
+    } else {
+      read_line(object, raw);
+    }
+  }
+  if (!source.empty()) raw.set_source(source);
+  return raw;
+}
+
+RawData read_raw(const std::filesystem::path& file) {
+  const std::string text = read_text(file);
+  RawData raw = file.extension() == ".csv" ? parse_raw_csv(text, file.string())
+                                           : parse_raw(text, file.string());
+  if (raw.sources.empty()) raw.set_source(file.filename().string());
+  return raw;
+}
+
+std::string to_json_lines(const RawData& raw) {
+  const CalibrationHeader& h = raw.header;
+  json::object header{{"gpu", h.gpu},
+                      {"description", h.description},
+                      {"measured_by", h.measured_by},
+                      {"licence", h.licence},
+                      {"date", h.date},
+                      {"driver", h.driver},
+                      {"cuda", h.cuda},
+                      {"cublas", h.cublas},
+                      {"nccl", h.nccl},
+                      {"clocks", h.clocks}};
+  std::set<std::string> sources;
+  for (const auto& [part, list] : raw.sources) sources.insert(list.begin(), list.end());
+  if (!sources.empty()) header["source"] = fmt::format("{}", fmt::join(sources, "; "));
+  std::string out = line_json(json::object{{"header", header}}) + "\n";
+  const auto write = [&](const auto& list) {
+    for (const auto& item : list) out += line_json(line_of(item)) + "\n";
+  };
+  write(raw.gemm), write(raw.attention), write(raw.memory_bound), write(raw.collectives);
+  write(raw.p2p), write(raw.launch), write(raw.overlap);
+  return out;
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,66 @@
+// Raw measurements: what the calibration program writes, importers produce and the fit reads.
+//
+// A file is JSON lines. The first is {"header": {...}}, whose known keys are those of
+// CalibrationHeader and "source", what provenance shall call the measurements (others are ignored:
+// it may hold more about the machine). Each further line is
+// one measurement, times in microseconds:
+//
+//   {"part":"gemm","m":..,"n":..,"k":..,"pass":"forward","us":..}      "mode":"sustained" if so
+//   {"part":"attention","length":..,"batch":..,"heads":..,"kv_heads":..,"head_dim":..,
+//    "causal":true,"backward":false,"us":..}                           "serving":true, see below
+//   {"part":"memory_bound","op":"norm","bytes":..,"rows":..,"row_length":..,"us":..}
+//   {"part":"collective","op":"all_gather","ranks":..,"nodes":..,"bytes":..,"us":..}
+//   {"part":"p2p","same_node":true,"bytes":..,"us":..}
+//   {"part":"launch","us":..}
+//   {"part":"overlap","slowdown":..}
+//
+// A serving measurement is of an inference engine's attention, which also writes keys and values to
+// a paged cache: the fit separates that. Keys that say how a line was measured ("spread",
+// "samples", ...) and parts that no model uses ("copy") are ignored.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cost_models/calibration.hpp"
+
+namespace mllmsim {
+
+template <class Kernel>
+struct Measurement {
+  Kernel kernel;
+  Seconds time{};
+};
+
+struct GemmMeasurement : Measurement<Gemm> {
+  bool sustained = false;
+};
+struct AttentionMeasurement : Measurement<Attention> {  // one group of equal lengths
+  bool serving = false;
+};
+
+struct RawData {
+  CalibrationHeader header;
+  std::map<std::string, std::vector<std::string>> sources;  // by part, for provenance
+  std::vector<GemmMeasurement> gemm;
+  std::vector<AttentionMeasurement> attention;
+  std::vector<Measurement<MemoryBound>> memory_bound;
+  std::vector<Measurement<Collective>> collectives;
+  std::vector<Measurement<PointToPoint>> p2p;
+  std::vector<Seconds> launch;
+  std::vector<double> overlap;
+
+  std::size_t size() const;
+  void set_source(const std::string& source);  // of every part that has measurements
+  void append(RawData other);                  // keeps this header where it says something
+};
+
+// JSON lines, or a table of comma-separated values if the name ends in .csv (raw_csv.cpp).
+RawData read_raw(const std::filesystem::path& file);
+RawData parse_raw(const std::string& text, const std::string& file);
+RawData parse_raw_csv(const std::string& text, const std::string& file);
+std::string to_json_lines(const RawData& raw);
+
+}  // namespace mllmsim
