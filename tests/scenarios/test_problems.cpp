@@ -29,6 +29,16 @@ TEST(Problems, AllAtOnce) {
             "unit");
 }
 
+TEST(Problems, FromTopToBottom) {
+  const std::string found = problems_in("seed = 'x'\nrecompute = 1\ngranularity = 'kernal'");
+  const std::size_t seed = found.find("run.toml:1:8: seed");
+  const std::size_t recompute = found.find("run.toml:2:13: recompute");
+  const std::size_t granularity = found.find("run.toml:3:15: granularity");
+  EXPECT_LT(seed, recompute);
+  EXPECT_LT(recompute, granularity);
+  EXPECT_NE(granularity, std::string::npos);
+}
+
 TEST(Problems, UnknownKeyHasAPosition) {
   EXPECT_EQ(changed("tensor_model_parallel_size", "tensor_parallel_size"),
             "run.toml:31:24: parallelism.tensor_parallel_size: unknown key; did you mean "

@@ -104,7 +104,8 @@ TEST(Robustness, MutatedHfConfigs) {
                    "num_hidden_layers": 48, "intermediate_size": 16384, "vocab_size": 92553},
     "vision_config": {"model_type": "intern_vit_6b", "hidden_size": 3200, "patch_size": 14,
                       "num_attention_heads": 25, "num_hidden_layers": 45, "qkv_bias": false,
-                      "intermediate_size": 12800, "norm_type": "rms_norm", "drop_path_rate": 0.4}})";
+                      "intermediate_size": 12800, "norm_type": "rms_norm",
+                      "drop_path_rate": 0.4}})";
   const Directory directory;
   const auto run = directory.write("run.toml", kSmallRun);
   const std::string name = (directory.path() / "config.json").string();

@@ -124,7 +124,8 @@ class BasedOnFile : public testing::Test {
   Model model(const std::string& lines) const {
     directory_.write("two.toml", R"(
       llm = "llama-3-8b"
-      encoders = [{ base = "vit-3b", projector = "linear" }, { base = "vit-5b", projector = "linear" }]
+      encoders = [{ base = "vit-3b", projector = "linear" },
+                  { base = "vit-5b", projector = "linear" }]
     )");
     const auto file = directory_.write("run.toml", R"(
       calibration = "gpu.json"
