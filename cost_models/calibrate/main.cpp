@@ -160,7 +160,10 @@ int main(int argc, char** argv) {
     const Arguments a = parse(argc, argv);
     if (a.help) return 0;
     if (!a.plan) return measure_node(a);
-    std::cout << make_plan(plan_options(a, a.gpus > 0 ? a.gpus : 8)).text();
+    const int gpus = a.backend == "host" ? make_host_backend(a.gpus)->devices()
+                     : a.gpus > 0        ? a.gpus
+                                         : 8;
+    std::cout << make_plan(plan_options(a, gpus)).text();
     return 0;
   } catch (const UserError& e) {
     fmt::print(stderr, "{}\n", e.what());

@@ -7,9 +7,9 @@ namespace mllmsim::calibrate {
 namespace {
 
 // Repetitions between two looks at the clock.
-int repetitions_per_run(double one, double seconds, Backend& backend) {
+int repetitions_per_run(double one, double seconds, const Agree& agree) {
   const double n = seconds / std::max(one, 1e-7);
-  return static_cast<int>(backend.agree(std::clamp(n, 1.0, 200.0)));
+  return static_cast<int>(agree(std::clamp(n, 1.0, 200.0)));
 }
 
 }  // namespace
@@ -21,12 +21,12 @@ Clock steady_clock() {
   };
 }
 
-Summary measure(Prepared& prepared, Mode mode, const Budget& budget, Backend& backend,
-                const Clock& now) {
+Summary measure(Prepared& prepared, Mode mode, const Budget& budget, const Clock& now,
+                const Agree& agree) {
   prepared.run(2);  // loads code, connects ranks
   const double start = now();
   prepared.run(2);
-  const int n = repetitions_per_run((now() - start) / 2, budget.seconds / 16, backend);
+  const int n = repetitions_per_run((now() - start) / 2, budget.seconds / 16, agree);
   std::vector<double> samples;
   for (;;) {
     const std::vector<double> more = prepared.run(n);
@@ -37,7 +37,7 @@ Summary measure(Prepared& prepared, Mode mode, const Budget& budget, Backend& ba
     const bool spent = elapsed >= budget.seconds && count >= kFewest;
     const bool precise = mode == Mode::burst && count >= budget.enough_samples &&
                          summarise(samples).error() < budget.precision;
-    if (backend.agree(spent || precise) != 0) return summarise(std::move(samples));
+    if (agree(spent || precise) != 0) return summarise(std::move(samples));
   }
 }
 

@@ -23,7 +23,11 @@ struct Budget {
 using Clock = std::function<double()>;  // seconds since some start
 Clock steady_clock();
 
-Summary measure(Prepared& prepared, Mode mode, const Budget& budget, Backend& backend,
-                const Clock& now);
+// agree: Backend::agree for a task that spans nodes. Others must not wait for other nodes.
+using Agree = std::function<double(double)>;
+inline double alone(double value) { return value; }
+
+Summary measure(Prepared& prepared, Mode mode, const Budget& budget, const Clock& now,
+                const Agree& agree = alone);
 
 }  // namespace mllmsim::calibrate

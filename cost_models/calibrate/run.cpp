@@ -23,7 +23,9 @@ int run_plan(const Plan& plan, Backend& backend, RawFile* file, Progress& progre
     if (!todo) continue;
     try {
       const std::unique_ptr<Prepared> prepared = backend.prepare(task);
-      const Summary summary = measure(*prepared, mode(task), plan.budget(task), backend, now);
+      const Agree agree = [&backend](double value) { return backend.agree(value); };
+      const Summary summary =
+          measure(*prepared, mode(task), plan.budget(task), now, spans ? agree : alone);
       if (file) file->append(task, summary);
       ++measured;
     } catch (const CannotMeasure& reason) {

@@ -126,7 +126,7 @@ void check_attention(int heads, int kv_heads, bool causal) {
   expect_near(dv, rv, 0.06, "dv");
 }
 
-TEST(CudaKernels, CausalAttentionWithSharedKeyHeads) { check_attention<64>(2, 1, true); }
+TEST(CudaKernels, CausalAttentionWithSharedKeyHeads) { check_attention<64>(4, 2, true); }
 TEST(CudaKernels, FullAttentionWithHeadDimension80) { check_attention<80>(1, 1, false); }
 TEST(CudaKernels, FullAttentionWithHeadDimension128) { check_attention<128>(1, 1, false); }
 

@@ -1,6 +1,7 @@
 // A backend whose time is a number: every repetition takes what the test says.
 #pragma once
 
+#include <deque>
 #include <map>
 
 #include "cost_models/calibrate/measure.hpp"
@@ -18,6 +19,14 @@ class FakeBackend : public Backend {
     ++prepared[key(task)];
     return std::make_unique<Repeater>(*this);
   }
+  // Node 0 leaves its decisions in a queue, from which another node takes them.
+  double agree(double value) override {
+    if (!decisions) return value;
+    if (leads) return decisions->push_back(value), value;
+    value = decisions->at(0);
+    decisions->pop_front();
+    return value;
+  }
   Clock clock() {
     return [this] { return now_; };
   }
@@ -25,6 +34,8 @@ class FakeBackend : public Backend {
   std::string refuse;                   // a part that cannot be measured
   std::map<std::string, int> prepared;  // how often each task was
   int repetitions = 0;
+  std::deque<double>* decisions = nullptr;
+  bool leads = true;
 
  private:
   struct Repeater : Prepared {

@@ -40,7 +40,7 @@ TEST(Statistics, ErrorFallsWithTheRootOfTheSamples) {
 TEST(Measure, StopsOnceTheMedianIsKnown) {
   FakeBackend backend({0.01});
   const auto prepared = backend.prepare(kTask);
-  const Summary s = measure(*prepared, Mode::burst, {1.0, 0.002, 10}, backend, backend.clock());
+  const Summary s = measure(*prepared, Mode::burst, {1.0, 0.002, 10}, backend.clock());
   EXPECT_EQ(s.samples, 12);
   EXPECT_EQ(backend.repetitions, 16);
   EXPECT_DOUBLE_EQ(s.median, 0.01);
@@ -50,7 +50,7 @@ TEST(Measure, StopsOnceTheMedianIsKnown) {
 TEST(Measure, StopsWhenTheBudgetIsSpent) {
   FakeBackend backend({0.01, 0.03});
   const auto prepared = backend.prepare(kTask);
-  const Summary s = measure(*prepared, Mode::burst, {1.0, 1e-6, 10}, backend, backend.clock());
+  const Summary s = measure(*prepared, Mode::burst, {1.0, 1e-6, 10}, backend.clock());
   EXPECT_GE(s.samples, 48);
   EXPECT_LE(s.samples, 52);
 }
@@ -58,7 +58,7 @@ TEST(Measure, StopsWhenTheBudgetIsSpent) {
 TEST(Measure, TakesAFewSamplesOfWhatIsLongerThanTheBudget) {
   FakeBackend backend({5.0});
   const auto prepared = backend.prepare(kTask);
-  const Summary s = measure(*prepared, Mode::burst, {1.0, 0.002, 10}, backend, backend.clock());
+  const Summary s = measure(*prepared, Mode::burst, {1.0, 0.002, 10}, backend.clock());
   EXPECT_EQ(s.samples, kFewest);
 }
 
@@ -69,7 +69,7 @@ TEST(Measure, SustainedCountsTheSecondHalf) {
   durations.resize(1000, 0.02);
   FakeBackend backend(durations);
   const auto prepared = backend.prepare(kTask);
-  const Summary s = measure(*prepared, Mode::sustained, {2.0, 0.002, 10}, backend, backend.clock());
+  const Summary s = measure(*prepared, Mode::sustained, {2.0, 0.002, 10}, backend.clock());
   EXPECT_DOUBLE_EQ(s.median, 0.02);
 }
 

@@ -163,6 +163,32 @@ TEST_F(RawFileTest, ARunGoesOnWithoutWhatCannotBeMeasured) {
   EXPECT_EQ(run_plan(plan, backend, &raw, progress, backend.clock()), 1);
 }
 
+// Node 1 is slower, yet repeats what spans nodes as often as node 0 decided, and nothing else.
+TEST_F(RawFileTest, NodesRepeatTogether) {
+  PlanOptions options;
+  options.quick = true;
+  options.nodes = 2;
+  options.parts = {"p2p"};
+  const Plan plan = make_plan(options);
+  std::deque<double> decisions;
+  FakeBackend first({1e-3}), second({1e-1, 3e-1});
+  first.decisions = second.decisions = &decisions;
+  second.leads = false;
+  Progress progress(std::tmpfile(), false, plan.tasks.size(), plan.estimate_s());
+  {
+    RawFile raw(file, first.header(), "today");
+    raw.append(plan.tasks[0], {1, 0, 1});  // node 1 cannot know that this is done
+    run_plan(plan, first, &raw, progress, first.clock());
+  }
+  run_plan(plan, second, nullptr, progress, second.clock());
+  EXPECT_TRUE(decisions.empty());
+  const std::size_t spanning = plan.tasks.size() / 2;
+  EXPECT_EQ(second.prepared.size(), spanning - 1);
+  // Node 0 also measures the other half, inside itself, at the same pace.
+  EXPECT_EQ(first.repetitions * static_cast<int>(spanning - 1),
+            second.repetitions * static_cast<int>(plan.tasks.size() - 1));
+}
+
 TEST(Progress, ALine) {
   EXPECT_EQ(progress_line(0.5, 12, 27, 65, "gemm"),
             "[============            ]  50 %  12/27  1:05 left  gemm");

@@ -104,6 +104,7 @@ class Overlap : public Prepared {
  public:
   Overlap(Kernel gemm, std::unique_ptr<GroupWork> work)
       : gemm_(std::move(gemm)), work_(std::move(work)) {
+    check_cuda(cudaDeviceSynchronize(), "preparation");
     seconds_each(gemm_, 2, stream_);
     work_->run(2);
     collective_s_ = work_->run(3).at(0);
