@@ -13,6 +13,7 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"run", "simulate scenarios and write their results", run_command},
+    {"calibrate", "fit, import, show and scale calibrations", calibrate_command},
     {"list", "show strategies and the shipped models, clusters and runs", list_command},
 };
 
