@@ -45,7 +45,7 @@ void expect_near(const Times& t, double forward_ms, double backward_ms, double t
   EXPECT_NEAR(t.backward_ms, backward_ms, tolerance * backward_ms);
 }
 
-constexpr double kTolerance = 0.10;
+constexpr double kTolerance = 0.05;
 
 TEST(Korthikanti, LayerWithoutRecompute) {
   expect_near(layer_22b(false, Recompute::none), 7.7, 11.9, kTolerance);

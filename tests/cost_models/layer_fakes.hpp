@@ -35,42 +35,6 @@ class SimpleCosts : public KernelCosts {
   mutable int attentions = 0;
 };
 
-// Roofline of an A100-SXM4-80GB with round numbers: 75 % of the peak in GEMMs (5 % less for weight
-// gradients), 85 % of the bandwidth in element-wise kernels, less in norms and softmax, 230 GB/s of
-// bus bandwidth over NVSwitch. What layer times should be near, no more.
-class RooflineA100 : public KernelCosts {
- public:
-  Cost gemm(const Gemm& g) const override {
-    const double m = static_cast<double>(g.m), n = static_cast<double>(g.n),
-                 k = static_cast<double>(g.k), batch = static_cast<double>(g.batch);
-    const double output_bytes = g.pass == GemmPass::weight_gradient ? 8 : 2;
-    const double bytes = batch * (2 * m * k + 2 * k * n + output_bytes * m * n);
-    const double rate = (g.pass == GemmPass::weight_gradient ? 0.71 : 0.75) * 312e12;
-    return {{kLaunch + std::max(g.flops().value / rate, bytes / kBandwidth)}};
-  }
-  Cost attention(const Attention& a) const override {
-    return {{kLaunch + a.flops().value * (a.causal ? 0.5 : 1.0) / (0.6 * 312e12)}};
-  }
-  Cost memory_bound(const MemoryBound& m) const override {
-    const bool by_rows =
-        m.op == MemoryOp::norm || m.op == MemoryOp::norm_backward || m.op == MemoryOp::softmax;
-    const double bandwidth = !by_rows ? kBandwidth : m.row_length <= 2048 ? 1330e9 : 905e9;
-    return {{kLaunch + static_cast<double>(m.bytes.value) / bandwidth}};
-  }
-  Cost collective(const Collective& c) const override {
-    const double n = c.group.ranks;
-    const double passes = c.op == CollectiveOp::all_reduce ? 2 : 1;
-    return {{30e-6 + passes * (n - 1) / n * static_cast<double>(c.bytes.value) / 230e9}};
-  }
-  Cost point_to_point(const PointToPoint& p) const override {
-    return {{10e-6 + static_cast<double>(p.bytes.value) / 230e9}};
-  }
-  FlopsPerSecond peak() const override { return {312e12}; }
-
- private:
-  static constexpr double kLaunch = 3e-6, kBandwidth = 0.85 * 2039e9;
-};
-
 inline Transformer gpt_blocks(std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
   Transformer t;
   t.num_hidden_layers = layers;
