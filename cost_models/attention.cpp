@@ -9,6 +9,8 @@ namespace mllmsim {
 namespace {
 
 constexpr double kTile = 128;           // query rows a thread block works on
+constexpr double kKeys = 64;            // keys it takes at a time
+constexpr double kMaskDistance = 0.3;   // another mask is as far as a head dim 1.2 times as large
 constexpr double kBackwardFlops = 2.5;  // matrix products: 5 backward, 2 forward
 
 double p_norm(double a, double b, double p) {
@@ -22,7 +24,7 @@ struct Choice {
   Source source = Source::estimate;
 };
 
-// The kernel itself, or the nearest one: same direction first, then same mask, then head dim.
+// The kernel itself, or the nearest by head dim and mask; a ratio if there is no backward.
 Choice choose(const AttentionModel& model, const Attention& a) {
   Choice best;
   double best_distance = 0;
@@ -31,7 +33,7 @@ Choice choose(const AttentionModel& model, const Attention& a) {
     const double dims =
         std::abs(std::log2(static_cast<double>(k.head_dim) / static_cast<double>(a.head_dim)));
     const double distance =
-        (k.backward != a.backward ? 100 : 0) + (k.causal != a.causal ? 10 : 0) + std::min(dims, 9.);
+        (k.backward != a.backward ? 100 : 0) + (k.causal != a.causal ? kMaskDistance : 0) + dims;
     if (best.kernel && distance >= best_distance) continue;
     best_distance = distance;
     best = {&k, 1, k.provenance.source};
@@ -65,8 +67,9 @@ double AttentionTable::at(double length, double heads) const {
 
 Seconds attention_busy(const AttentionKernel& k, const Gpu& gpu, const AttentionShape& s) {
   const double tiles = std::ceil(s.length / kTile);
-  const double keys = tiles * kTile;
-  const double all_keys = s.causal ? kTile * tiles * (tiles + 1) / 2 : keys * tiles;
+  const double keys = std::ceil(s.length / kKeys) * kKeys;
+  const double prefixes = kTile * tiles * (tiles + 1) / 2 - (kTile * tiles - keys);
+  const double all_keys = s.causal ? prefixes : keys * tiles;
   const double flops_a_key = 4 * kTile * s.head_dim * (k.backward ? kBackwardFlops : 1);
   const double rate = k.rate * gpu.peak.value;
   const double total = s.batch * s.heads * (all_keys + tiles * k.k_overhead) * flops_a_key / rate;

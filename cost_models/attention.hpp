@@ -1,7 +1,7 @@
 // Time of variable-length flash attention: a tiled closed form, corrected by a measured table.
 //
-//   tiles    = ceil(s / 128) query tiles a sequence and head; a tile sees kv(i) keys: its causal
-//              prefix in whole tiles, or all
+//   tiles    = ceil(s / 128) query tiles a sequence and head; tile i sees kv(i) keys: all, in
+//              blocks of 64, or the first 128 (i + 1) of them if causal
 //   total    = batch * heads * sum_i (kv(i) + k_overhead) * 4 * 128 * head_dim / (rate * peak)
 //   longest  = (max_i kv(i) + k_overhead) * 4 * 128 * head_dim / (rate * peak / SMs)
 //   memory   = bytes of q, k, v and output / memory bandwidth

@@ -22,7 +22,7 @@ namespace mllmsim {
 namespace {
 
 constexpr double kOutlier = 0.05;
-constexpr double kSmoothness = 0.3;
+constexpr double kSmoothness = 0.1;
 constexpr double kPullToForm = 0.01;
 constexpr int kTablePasses = 6;
 constexpr std::size_t kFewest = 8;

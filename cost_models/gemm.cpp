@@ -31,8 +31,8 @@ Seconds gemm_time(const GemmParameters& p, const Gpu& gpu, const Gemm& g) {
       const double x = std::max(1.0, tiles * split / sms);
       const double waves = x + p.sharpness * (std::ceil(x) - x);
       const double compute = waves * 2 * tile.m * tile.n * (k / split + p.k_overhead) / rate;
-      if (compute >= best) continue;
       const double memory = (bytes + split_bytes * (split - 1)) / bandwidth;
+      if (std::max(compute, memory) >= best) continue;
       const double high = std::max(compute, memory), low = std::min(compute, memory);
       const double busy = high * std::pow(1 + std::pow(low / high, p.norm), 1 / p.norm) +
                           (split > 1 ? p.split_cost.value : 0);

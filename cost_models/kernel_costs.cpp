@@ -25,6 +25,7 @@ class CalibratedKernelCosts : public KernelCosts {
   Cost point_to_point(const PointToPoint& k) const override {
     return p2p_time(c_.p2p, cluster_, k);
   }
+  double gemm_slowdown_beside_collective() const override { return c_.overlap.value; }
   FlopsPerSecond peak() const override { return c_.gpu.peak; }
 
  private:

@@ -29,6 +29,9 @@ class KernelCosts {
   virtual Cost collective(const Collective&) const = 0;
   virtual Cost point_to_point(const PointToPoint&) const = 0;
 
+  // Time of a GEMM while a collective runs beside it, over its time alone: NCCL occupies some SMs.
+  virtual double gemm_slowdown_beside_collective() const = 0;
+
   virtual FlopsPerSecond peak() const = 0;  // dense bf16 of the data sheet, for MFU
 };
 

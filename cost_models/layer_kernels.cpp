@@ -74,8 +74,9 @@ void KernelList::gemm_beside(std::string_view name, const Gemm& gemm, Collective
   if (tp_group_.ranks == 1) return this->gemm(name, gemm);
   Cost compute = costs_.gemm(gemm);
   Cost communication = costs_.collective({op, bytes, tp_group_});
-  compute.time =
-      std::min(compute.time + communication.time * kNcclSmShare, compute.time / (1 - kNcclSmShare));
+  const double slowdown = costs_.gemm_slowdown_beside_collective();
+  compute.time = std::min(compute.time + communication.time * (1 - 1 / slowdown),
+                          compute.time * slowdown);
   communication.time -= compute.time;
   add(name, false, compute, gemm.flops());
   if (communication.time > Seconds{}) add(names_of(op).exposed, true, communication, {});

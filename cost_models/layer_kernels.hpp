@@ -3,8 +3,8 @@
 //
 // Communication that Megatron starts asynchronously beside a GEMM appears in the list only with
 // what outlasts that GEMM, so that a list stays serial and its sum is the time of the pass. While
-// both run, NCCL's channels occupy a share f of the SMs, so for a GEMM of g and communication of c
-// seconds
+// both run, NCCL's channels occupy a share f of the SMs, f = 1 - 1 / slowdown of the calibration, so
+// for a GEMM of g and communication of c seconds
 //   GEMM = min(g + f c, g / (1 - f)),   exposed communication = max(0, c - GEMM).
 #pragma once
 
@@ -15,10 +15,6 @@
 namespace mllmsim {
 
 inline constexpr std::int64_t kActivationBytes = 2;  // bf16 or fp16
-
-// f above. NCCL uses 16 to 24 channels, each a thread block that fills an SM, on an NVSwitch node
-// of A100 (108 SMs) or H100 (132). An estimate: no public measurement isolates it.
-inline constexpr double kNcclSmShare = 0.15;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 

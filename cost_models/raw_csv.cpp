@@ -30,6 +30,14 @@ std::vector<std::string> split(const std::string& line) {
   return out;
 }
 
+// "# source: where it comes from" less what only marks it.
+std::string without_mark(const std::string& comment) {
+  constexpr std::string_view kMark = "source: ";
+  const auto start = comment.find_first_not_of("# ");
+  std::string text = start == std::string::npos ? "" : comment.substr(start);
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
 class Row {
  public:
   Row(const std::vector<std::string>& columns, std::vector<std::string> cells, std::string where)
@@ -114,7 +122,7 @@ RawData parse_raw_csv(const std::string& text, const std::string& file) {
     const std::string where = fmt::format("{}:{}", file, number);
     if (line.empty() || line == "\r") continue;
     if (line[0] == '#') {
-      source += (source.empty() ? "" : " ") + line.substr(std::min(line.size(), std::size_t{2}));
+      source += without_mark(line);
     } else if (columns.empty()) {
       columns = split(line);
       if (std::find(columns.begin(), columns.end(), "us") == columns.end())

@@ -3,37 +3,140 @@
 
 #include <gtest/gtest.h>
 
+#include "cost_models/calibration.hpp"
+#include "cost_models/json_reader.hpp"
 #include "sim/errors.hpp"
 
 namespace mllmsim {
 namespace {
 
-const std::filesystem::path kCalibrations =
+const std::filesystem::path kFolder =
     std::filesystem::path(__FILE__).parent_path() / "../../cost_models/calibrations";
 
-// Four nodes of eight GPUs; A100s with 4 x 200 Gb/s, H100s with 8 x 400 Gb/s a node.
-ClusterSpec a100_cluster() {
+struct Machine {
+  std::string file;
+  double nvlink, nics, nic;
+};
+
+// Eight GPUs a node: A100s with 4 x 200 Gb/s, H100s with 8 x 400 Gb/s.
+const Machine kA100{"a100-sxm4-80g.json", 300e9, 4, 25e9};
+const Machine kH100{"h100-sxm5.json", 450e9, 8, 50e9};
+
+std::unique_ptr<KernelCosts> costs(const Machine& machine) {
   ClusterSpec c;
-  c.nodes = 4;
-  c.nvlink_bandwidth = {300e9};
-  c.nics_per_node = 4;
-  c.nic_bandwidth = {25e9};
-  return c;
+  c.nodes = 16;
+  c.nvlink_bandwidth = {machine.nvlink};
+  c.nics_per_node = static_cast<int>(machine.nics);
+  c.nic_bandwidth = {machine.nic};
+  return read_kernel_costs(kFolder / machine.file, c);
 }
 
-double tflops(const KernelCosts& costs, const Gemm& g) {
-  return g.flops().value / costs.gemm(g).time.value / 1e12;
+double tflops(const KernelCosts& k, const Gemm& g) {
+  return g.flops().value / k.gemm(g).time.value / 1e12;
 }
 
-TEST(KernelCosts, LargeA100GemmRunsBetween240And290TeraflopsASecond) {
-  const auto costs = read_kernel_costs(kCalibrations / "a100-sxm4-80g.json", a100_cluster());
-  const double rate = tflops(*costs, {8192, 8192, 8192});
-  EXPECT_GT(rate, 240);
-  EXPECT_LT(rate, 290);
+double bus_gb_per_s(const KernelCosts& k, CollectiveOp op, std::int64_t bytes, GroupShape group) {
+  return bus_bytes(op, group.ranks, static_cast<double>(bytes)) /
+         k.collective({op, {bytes}, group}).time.value / 1e9;
+}
+
+void expect_between(double low, double value, double high) {
+  EXPECT_GT(value, low);
+  EXPECT_LT(value, high);
+}
+
+class ShippedCalibration : public testing::TestWithParam<Machine> {};
+INSTANTIATE_TEST_SUITE_P(All, ShippedCalibration, testing::Values(kA100, kH100),
+                         [](const auto& p) { return p.param.file.substr(0, 4); });
+
+TEST_P(ShippedCalibration, SaysWhereEveryPartComesFrom) {
+  const Calibration c = read_calibration(kFolder / GetParam().file);
+  EXPECT_FALSE(c.gemm.large.provenance.from.empty());
+  EXPECT_FALSE(c.attention.kernels.front().provenance.from.empty());
+  EXPECT_FALSE(c.collectives.node_provenance.from.empty());
+  EXPECT_FALSE(c.collectives.network.front().provenance.from.empty());
+  EXPECT_FALSE(c.p2p.node_provenance.from.empty());
+  for (const MemoryOperation& o : c.memory_bound.operations)
+    EXPECT_FALSE(o.provenance.from.empty());
+  EXPECT_FALSE(c.header.licence.empty());
+}
+
+TEST_P(ShippedCalibration, FitsWithinItsTargets) {
+  const Calibration c = read_calibration(kFolder / GetParam().file);
+  EXPECT_LT(c.gemm.large.provenance.median_error, 0.045);
+  EXPECT_LT(c.collectives.node_provenance.median_error, 0.04);
+  for (const NetworkCollective& n : c.collectives.network)
+    EXPECT_LT(n.provenance.median_error, 0.10);
+}
+
+TEST_P(ShippedCalibration, MoreWorkNeverTakesLess) {
+  const auto k = costs(GetParam());
+  Seconds before{};
+  for (std::int64_t n = 256; n <= 32768; n *= 2) {
+    const Seconds now = k->gemm({4096, n, 4096}).time;
+    EXPECT_GT(now, before);
+    before = now;
+  }
+  before = {};
+  for (std::int64_t length = 128; length <= 32768; length *= 2) {
+    const Seconds now = k->attention({{{length, 4}}, 16, 16, 128, true, false}).time;
+    EXPECT_GT(now, before) << length;
+    before = now;
+  }
+  for (const GroupShape group : {GroupShape{8, 1, 1}, GroupShape{8, 8, 8}, GroupShape{64, 8, 1}}) {
+    before = {};
+    for (std::int64_t bytes = 256; bytes <= 1LL << 33; bytes *= 2) {
+      const Seconds now = k->collective({CollectiveOp::all_reduce, {bytes}, group}).time;
+      EXPECT_GE(now, before) << bytes;
+      before = now;
+    }
+  }
+}
+
+TEST_P(ShippedCalibration, SiblingsShareTheNics) {
+  const auto k = costs(GetParam());
+  const auto time = [&](int siblings) {
+    return k->collective({CollectiveOp::all_gather, {1 << 28}, {16, 16, siblings}}).time;
+  };
+  EXPECT_GT(time(8), time(1));
+}
+
+TEST(ShippedCalibrations, GemmRates) {
+  const auto a100 = costs(kA100), h100 = costs(kH100);
+  expect_between(240, tflops(*a100, {8192, 8192, 8192}), 290);
+  expect_between(700, tflops(*h100, {8192, 8192, 8192}), 820);
+  expect_between(225, tflops(*a100, {8192, 1536, 6144}), 265);
+  EXPECT_LT(tflops(*a100, {128, 4096, 4096}), 200);
+}
+
+TEST(ShippedCalibrations, AttentionRatesOfTheFlashAttentionCharts) {
+  // 16k tokens, 16 heads of 128, causal: FlashAttention-2 on A100 reaches 133-182 TFLOP/s between
+  // lengths of 1k and 8k (forward and backward), FlashAttention-3 on H100 423-602 (forward).
+  const auto rate = [](const KernelCosts& k, std::int64_t length) {
+    const Attention a{{{length, 16384 / length}}, 16, 16, 128, true, false};
+    return 0.5 * a.flops().value / k.attention(a).time.value / 1e12;
+  };
+  const auto a100 = costs(kA100), h100 = costs(kH100);
+  expect_between(120, rate(*a100, 1024), 160);
+  expect_between(160, rate(*a100, 8192), 190);
+  expect_between(380, rate(*h100, 1024), 450);
+  expect_between(570, rate(*h100, 8192), 680);
+}
+
+TEST(ShippedCalibrations, CollectivesOfANode) {
+  const auto a100 = costs(kA100), h100 = costs(kH100);
+  expect_between(210, bus_gb_per_s(*a100, CollectiveOp::all_reduce, 1 << 29, {8, 1, 1}), 240);
+  expect_between(380, bus_gb_per_s(*h100, CollectiveOp::all_reduce, 1 << 29, {8, 1, 1}), 480);
+}
+
+TEST(ShippedCalibrations, TenH100Nodes) {  // measured: 345 GB/s at 1 GB, 48.6 on one rail
+  const auto h100 = costs(kH100);
+  expect_between(310, bus_gb_per_s(*h100, CollectiveOp::all_reduce, 1 << 30, {80, 10, 1}), 380);
+  expect_between(46, bus_gb_per_s(*h100, CollectiveOp::all_reduce, 1 << 30, {10, 10, 1}), 50);
 }
 
 TEST(KernelCosts, MissingFileIsTheEnvironmentsFault) {
-  EXPECT_THROW(read_kernel_costs("/nonexistent.json", a100_cluster()), EnvironmentError);
+  EXPECT_THROW(read_kernel_costs("/nonexistent.json", {}), EnvironmentError);
 }
 
 }  // namespace

@@ -1,0 +1,78 @@
+// A GPU of one SM at 1 TFLOP/s with free memory: one head of 128 queries, 128 keys, head dim 64 is
+// 4 * 128 * 128 * 64 FLOPs = 4.194304 us.
+#include "cost_models/attention.hpp"
+
+#include <gtest/gtest.h>
+
+namespace mllmsim {
+namespace {
+
+const Gpu kGpu{{1e12}, {1e18}, {1e11}, 1};
+constexpr double kTileUs = 4.194304;
+
+AttentionModel model() {
+  AttentionKernel kernel;
+  kernel.head_dim = 64;
+  kernel.causal = true;
+  kernel.provenance.source = Source::interpolated;
+  kernel.launch = {3e-6};
+  kernel.rate = 1;
+  kernel.norm = 200;  // in effect the larger of total and longest
+  kernel.table = {0, 0, 15, 15, std::vector<double>(225, 0.0)};
+  return {{kernel}, {2.5, Source::estimate, ""}};
+}
+
+Attention attention(std::vector<SequenceGroup> sequences, bool causal) {
+  return {std::move(sequences), 2, 2, 64, causal, false};
+}
+
+double us(const Attention& a) { return attention_time(model(), kGpu, a).time.value * 1e6; }
+
+TEST(Attention, FullAttentionIsSquareInLength) {  // 2 heads, 2 x 2 tiles
+  EXPECT_NEAR(us(attention({{256, 1}}, false)), 3 + 2 * 4 * kTileUs, 1e-6);
+}
+
+TEST(Attention, CausalSkipsTilesAboveTheDiagonal) {  // 2 heads, 1 + 2 tiles
+  EXPECT_NEAR(us(attention({{256, 1}}, true)), 3 + 2 * 3 * kTileUs, 1e-6);
+}
+
+TEST(Attention, APackCostsTheSumOfItsSamplesAndOneLaunch) {
+  EXPECT_NEAR(us(attention({{256, 1}, {128, 3}}, true)), 3 + 2 * (3 + 3) * kTileUs, 1e-6);
+}
+
+TEST(Attention, EqualSamplesMayBeGroupedOrNot) {
+  EXPECT_NEAR(us(attention({{384, 2}}, true)), us(attention({{384, 1}, {384, 1}}, true)), 1e-9);
+}
+
+TEST(Attention, UnmeasuredBackwardIsARatioAndAnEstimate) {
+  Attention a = attention({{256, 1}}, true);
+  const double forward = us(a);
+  a.backward = true;
+  const Cost backward = attention_time(model(), kGpu, a);
+  EXPECT_NEAR(backward.time.value * 1e6, 2.5 * forward, 1e-6);
+  EXPECT_EQ(backward.source, Source::estimate);
+}
+
+TEST(Attention, SourceSaysWhatWasMeasured) {
+  EXPECT_EQ(attention_time(model(), kGpu, attention({{256, 1}}, true)).source,
+            Source::interpolated);
+  EXPECT_EQ(attention_time(model(), kGpu, attention({{256, 1}}, false)).source, Source::estimate);
+  Attention wide = attention({{256, 1}}, true);
+  wide.head_dim = 128;
+  EXPECT_EQ(attention_time(model(), kGpu, wide).source, Source::transferred);
+  EXPECT_EQ(attention_time(model(), kGpu, attention({{1 << 20, 1}}, true)).source,
+            Source::estimate);
+}
+
+TEST(Attention, NothingToAttendCostsNothing) { EXPECT_EQ(us(attention({}, true)), 0); }
+
+TEST(AttentionTable, IsBilinearInsideAndConstantOutside) {
+  const AttentionTable t{3, 1, 2, 2, {0.0, 0.2, 0.4, 0.6}};
+  EXPECT_DOUBLE_EQ(t.at(3, 1), 0.0);
+  EXPECT_DOUBLE_EQ(t.at(3.5, 1.5), 0.3);
+  EXPECT_DOUBLE_EQ(t.at(9, 9), 0.6);
+  EXPECT_DOUBLE_EQ(t.at(0, 0), 0.0);
+}
+
+}  // namespace
+}  // namespace mllmsim

@@ -1,0 +1,87 @@
+// A GPU of 10 SMs and 10 TFLOP/s, so 1 TFLOP/s each, with one 128 x 128 tile at full rate:
+// a tile over k = 1000 is 2 * 128 * 128 * 1000 FLOPs = 32.768 us. Memory is free.
+#include "cost_models/gemm.hpp"
+
+#include <gtest/gtest.h>
+
+namespace mllmsim {
+namespace {
+
+const Gpu kGpu{{10e12}, {1e18}, {1e11}, 10};
+constexpr double kTileUs = 32.768;
+
+GemmParameters one_tile() {
+  GemmParameters p;
+  p.launch = {5e-6};
+  p.memory_efficiency = 1;
+  p.derate_time = {1};
+  p.tiles = {{128, 128, 1.0}};
+  return p;
+}
+
+double us(const GemmParameters& p, const Gemm& g) { return gemm_time(p, kGpu, g).value * 1e6; }
+
+TEST(Gemm, OneWaveTakesOneTile) {
+  EXPECT_NEAR(us(one_tile(), {1280, 128, 1000}), 5 + kTileUs, 1e-6);
+}
+
+TEST(Gemm, OneTileMoreThanTheSmsTakesASecondWave) {
+  EXPECT_NEAR(us(one_tile(), {1281, 128, 200}), 5 + 2 * kTileUs / 5, 1e-6);  // too short to split
+}
+
+TEST(Gemm, WithoutSharpnessHalfAWaveMoreTakesHalfAsLongAgain) {
+  GemmParameters p = one_tile();
+  p.sharpness = 0;
+  EXPECT_NEAR(us(p, {15 * 128, 128, 1000}), 5 + 1.5 * kTileUs, 1e-6);
+}
+
+TEST(Gemm, SplitKFillsIdleSms) {
+  EXPECT_NEAR(us(one_tile(), {128, 128, 1000}), 5 + kTileUs / 6, 1e-6);  // 1000 / 128 allows 6
+}
+
+TEST(Gemm, TheFasterTileWins) {
+  GemmParameters p = one_tile();
+  p.tiles.push_back({128, 256, 2.0});  // twice the work at twice the rate: half the tiles
+  EXPECT_NEAR(us(p, {1280, 256, 1000}), 5 + kTileUs, 1e-6);
+}
+
+TEST(Gemm, MemoryBoundProductTakesItsBytes) {
+  const Gpu slow{{1e18}, {1e9}, {1e11}, 10};  // 1 GB/s
+  const double bytes = 2 * 1000 * (1280 + 128) + 2 * 1280 * 128;
+  EXPECT_NEAR(gemm_time(one_tile(), slow, {1280, 128, 1000}).value, 5e-6 + bytes / 1e9, 1e-9);
+}
+
+TEST(Gemm, DerateGrowsWithDuration) {
+  GemmParameters p = one_tile();
+  p.derate = 0.1;
+  p.derate_time = {kTileUs * 1e-6};  // as long as the product: half the derate
+  EXPECT_NEAR(us(p, {1280, 128, 1000}), 5 + kTileUs * 1.05, 1e-6);
+}
+
+TEST(Gemm, BatchMultipliesTiles) {
+  EXPECT_NEAR(us(one_tile(), {128, 128, 1000, GemmPass::forward, 20}), 5 + 2 * kTileUs, 1e-6);
+}
+
+GemmModel model() {
+  GemmModel m;
+  m.large = m.all = one_tile();
+  m.large.provenance.source = m.all.provenance.source = Source::interpolated;
+  m.largest_m = m.largest_n = m.largest_k = 4096;
+  m.weight_gradient = {1.5, Source::estimate, ""};
+  return m;
+}
+
+TEST(Gemm, AWeightGradientHasItsFactorAndItsSource) {
+  const Cost forward = gemm_time(model(), kGpu, {1280, 128, 1000});
+  const Cost gradient = gemm_time(model(), kGpu, {1280, 128, 1000, GemmPass::weight_gradient});
+  EXPECT_NEAR(gradient.time / forward.time, 1.5, 1e-9);
+  EXPECT_EQ(forward.source, Source::interpolated);
+  EXPECT_EQ(gradient.source, Source::estimate);
+}
+
+TEST(Gemm, BeyondTheMeasuredShapesIsAnEstimate) {
+  EXPECT_EQ(gemm_time(model(), kGpu, {8192, 1024, 1024}).source, Source::estimate);
+}
+
+}  // namespace
+}  // namespace mllmsim

@@ -1,0 +1,147 @@
+// Importers on a few lines of each layout they know, and on garbage.
+#include <gtest/gtest.h>
+
+#include "cost_models/import_kineto.hpp"
+#include "cost_models/import_nccl.hpp"
+#include "sim/errors.hpp"
+
+namespace mllmsim {
+namespace {
+
+const char* const kOld = R"(# nThread 1 nGpus 2 minBytes 1 maxBytes 64
+# Using devices
+#   Rank  0 Pid 1 on localhost device  0 [0x00] A100-SXM4-40GB
+#   Rank  1 Pid 1 on localhost device  1 [0x00] A100-SXM4-40GB
+#                                                     out-of-place                       in-place
+#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error
+#        (B)    (elements)                     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+hostname:3442:3442 [0] NCCL INFO Launch mode Parallel
+           0             0   float     sum    35.20    0.00    0.00    N/A    34.05    0.00    0.00    N/A
+        1024           256   float     sum    36.07    0.03    0.05    N/A    35.77    0.03    0.05    N/A
+        2048           512   float     sum      N/A    0.03    0.05    N/A    35.99    0.03    0.05    N/A
+# Avg bus bandwidth    : 68.4048
+)";
+
+const char* const kNew = R"(# Collective test starting: all_gather_perf
+# Using devices
+#  Rank  0 Group  0 Pid 1 on nodeA device  0 [0000:1b:00] NVIDIA H100 80GB HBM3
+#  Rank  1 Group  0 Pid 2 on nodeB device  0 [0000:1b:00] NVIDIA H100 80GB HBM3
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+    33554400        419430    double    none      -1   721.94   46.48   41.83       0   687.61   48.80   43.92       0
+# Collective test starting: alltoall_perf
+# Using devices
+#  Rank  0 Group  0 Pid 1 on nodeA device  0 [0000:1b:00] NVIDIA H100 80GB HBM3
+#  Rank  1 Group  0 Pid 2 on nodeB device  0 [0000:1b:00] NVIDIA H100 80GB HBM3
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+    33554400        419430    double    none      -1   792.60   42.33   38.10       0   762.45   44.01   39.61     N/A
+# Collective test starting: sendrecv_perf
+# Using devices
+#  Rank  0 Group  0 Pid 1 on nodeA device  0 [0000:1b:00] NVIDIA H100 80GB HBM3
+#  Rank  1 Group  0 Pid 2 on nodeB device  0 [0000:1b:00] NVIDIA H100 80GB HBM3
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+    33554432       4194304    double     sum      -1  1400.87   23.95   23.95       0  1373.59   24.43   24.43     N/A
+)";
+
+const char* const kReport = R"({"version": 1, "args": ["./build/reduce_scatter_perf", "-J", "x"],
+ "config": {"nthreads": 1, "ngpus": 4, "devices": [
+   {"rank": 0, "hostname": "a", "device_info": "NVIDIA H100 80GB HBM3"}, {"rank": 4, "hostname": "b"}]},
+ "results": [
+   {"size": 4096, "type": "float", "out_of_place": {"time": 12.5, "bus_bw": 1}, "in_place": null},
+   {"size": 8192, "type": "float", "out_of_place": {"time": "nan"}, "in_place": {"time": 13.5}}]})";
+
+template <class Parse>
+std::string problem(Parse parse) {
+  try {
+    parse();
+  } catch (const UserError& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+TEST(ImportNccl, OldLayoutTakesTheOperationFromTheFileName) {
+  const RawData raw = parse_nccl(kOld, "logs/a100_allreduce.log");
+  ASSERT_EQ(raw.collectives.size(), 2u);  // nothing was sent in the first row
+  EXPECT_EQ(raw.collectives[0].kernel, (Collective{CollectiveOp::all_reduce, {1024}, {2, 1, 1}}));
+  EXPECT_DOUBLE_EQ(raw.collectives[0].time.value, 36.07e-6);
+  EXPECT_DOUBLE_EQ(raw.collectives[1].time.value, 35.99e-6);  // in place, as the other is N/A
+  EXPECT_EQ(raw.header.gpu, "A100-SXM4-40GB");
+}
+
+TEST(ImportNccl, NewLayoutHoldsSeveralTests) {
+  const RawData raw = parse_nccl(kNew, "h100.log");
+  ASSERT_EQ(raw.collectives.size(), 1u);
+  EXPECT_EQ(raw.collectives[0].kernel,
+            (Collective{CollectiveOp::all_gather, {33554400}, {2, 2, 1}}));
+  ASSERT_EQ(raw.p2p.size(), 1u);
+  EXPECT_FALSE(raw.p2p[0].kernel.same_node);
+}
+
+TEST(ImportNccl, JsonReportCountsTheGpusOfEveryProcess) {
+  const RawData raw = parse_nccl(kReport, "x.json");
+  ASSERT_EQ(raw.collectives.size(), 2u);
+  EXPECT_EQ(raw.collectives[0].kernel,
+            (Collective{CollectiveOp::reduce_scatter, {4096}, {8, 2, 1}}));
+  EXPECT_DOUBLE_EQ(raw.collectives[1].time.value, 13.5e-6);
+}
+
+TEST(ImportNccl, GarbageIsTheUsersFault) {
+  EXPECT_EQ(problem([] { parse_nccl("no log at all\n", "x.log"); }),
+            "x.log: no nccl-tests result of a known operation");
+  EXPECT_EQ(problem([] { parse_nccl(kOld, "x.log"); }),
+            "x.log:10: neither the file nor its name says which operation this is");
+  EXPECT_EQ(problem([] { parse_nccl("   1024  256 float sum 36.07\n", "allreduce.log"); }),
+            "allreduce.log:1: a result before the line of column names");
+  EXPECT_EQ(problem([] { parse_nccl("{\"config\": {}}", "allreduce.json"); }),
+            "allreduce.json: config.nthreads: missing");
+}
+
+// Two products, the first linked by External id and split over two kernels, the second by
+// correlation; an fp32 product; an all-reduce over two nodes seen twice; and things to skip.
+const char* const kTrace =
+    R"({"deviceProperties": [{"name": "NVIDIA A100-SXM4-80GB"}], "traceEvents": [
+ {"ph":"M","name":"process_name"}, 17, {"cat":"cpu_op","name":"aten::mm"},
+ {"cat":"cpu_op","name":"aten::mm","args":{"External id":1,"Input Dims":[[64,32],[32,16]],"Input type":["c10::BFloat16","c10::BFloat16"]}},
+ {"cat":"cpu_op","name":"aten::addmm","args":{"External id":2,"Input Dims":[[8],[4,2],[2,8],[],[]]}},
+ {"cat":"cpu_op","name":"aten::mm","args":{"External id":3,"Input Dims":[[64,32],[32,16]],"Input type":["float","float"]}},
+ {"cat":"cuda_runtime","name":"cudaLaunchKernel","args":{"External id":2,"correlation":77}},
+ {"cat":"kernel","name":"gemm","ts":100,"dur":10,"args":{"External id":1,"stream":7}},
+ {"cat":"kernel","name":"splitKreduce","ts":112,"dur":3,"args":{"External id":1,"stream":7}},
+ {"cat":"kernel","name":"gemm","ts":117,"dur":6,"args":{"correlation":77,"stream":7}},
+ {"cat":"kernel","name":"gemm","ts":125,"dur":9,"args":{"External id":3,"stream":7}},
+ {"cat":"kernel","name":"ncclDevKernel_AllReduce_Sum_bf16_RING_LL","ts":100,"dur":50,"args":{"stream":9,"Collective name":"allreduce","In msg nelems":1000,"Out msg nelems":1000,"Group size":4,"dtype":"BFloat16","Process Group Ranks":"[0, 1, 8, 9]"}},
+ {"cat":"kernel","name":"ncclDevKernel_AllReduce_Sum_bf16_RING_LL","ts":200,"dur":40,"args":{"stream":9,"Collective name":"allreduce","In msg nelems":1000,"Out msg nelems":1000,"Group size":4,"dtype":"BFloat16","Process Group Ranks":"[0, 1, 8, 9]"}}
+]})";
+
+TEST(ImportKineto, ProductsAreLinkedToTheirKernels) {
+  const RawData raw = parse_kineto(kTrace, "t.json");
+  ASSERT_EQ(raw.gemm.size(), 2u);
+  EXPECT_EQ(raw.gemm[0].kernel, (Gemm{4, 8, 2}));
+  EXPECT_DOUBLE_EQ(raw.gemm[0].time.value, 6e-6);
+  EXPECT_EQ(raw.gemm[1].kernel, (Gemm{64, 16, 32}));
+  EXPECT_DOUBLE_EQ(raw.gemm[1].time.value, 13e-6);
+  EXPECT_EQ(raw.header.gpu, "NVIDIA A100-SXM4-80GB");
+}
+
+TEST(ImportKineto, CollectivesAreTheShortestOfTheirKind) {
+  const RawData raw = parse_kineto(kTrace, "t.json");
+  ASSERT_EQ(raw.collectives.size(), 1u);
+  EXPECT_EQ(raw.collectives[0].kernel, (Collective{CollectiveOp::all_reduce, {2000}, {4, 2, 1}}));
+  EXPECT_DOUBLE_EQ(raw.collectives[0].time.value, 40e-6);
+}
+
+TEST(ImportKineto, GapsOfAStreamGiveTheLaunch) {
+  const RawData raw = parse_kineto(kTrace, "t.json");  // gaps of 2, 2 and 2 us on stream 7
+  ASSERT_EQ(raw.launch.size(), 1u);
+  EXPECT_NEAR(raw.launch[0].value, 2e-6, 1e-12);
+}
+
+TEST(ImportKineto, GarbageIsTheUsersFault) {
+  EXPECT_EQ(problem([] { parse_kineto("[1, 2", "t.json"); }).substr(0, 11), "t.json:1:6:");
+  EXPECT_EQ(problem([] { parse_kineto("{}", "t.json"); }),
+            "t.json: traceEvents: expected a list of events");
+  EXPECT_NE(problem([] { parse_kineto("[]", "t.json"); }).find("record_shapes"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace mllmsim
