@@ -67,6 +67,8 @@ void describe(A& a, GemmParameters& p) {
   a("tiles", p.tiles);
   a.require(!p.tiles.empty(), "tiles", "expected at least one");
   a.require(p.sharpness >= 0 && p.sharpness <= 1, "sharpness", "expected 0 to 1");
+  a.require(p.k_overhead >= 0, "k_overhead", "expected 0 or more");
+  a.require(p.derate >= 0, "derate", "expected 0 or more");
 }
 
 template <class A>
@@ -106,6 +108,7 @@ void describe(A& a, AttentionKernel& k) {
   a.positive("norm", k.norm);
   a("table", k.table);
   a.require(k.head_dim > 0, "head_dim", "expected a number above 0");
+  a.require(k.k_overhead >= 0, "k_overhead", "expected 0 or more");
 }
 
 template <class A>

@@ -2,8 +2,9 @@
 //
 // Each part with measurements is fitted (log time, robust least squares; models in gemm.hpp,
 // attention.hpp, ...); each part without keeps what `base` says of it. One point in five, chosen by
-// a hash of its shape, is held out; provenance reports the errors on those. Deterministic; seconds
-// for 10^5 points.
+// a hash of its shape, is held out; provenance reports the errors on those. Curves through message
+// sizes report errors at each size with that size left out; what has few points (networks, messages
+// across nodes) those of the fit itself. Deterministic; seconds for 10^5 points.
 #pragma once
 
 #include "cost_models/raw_data.hpp"

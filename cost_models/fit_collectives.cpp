@@ -32,7 +32,7 @@ NodeCollective node_curve(CollectiveOp op, int ranks, const std::vector<Point>& 
 class NetworkFit {
  public:
   NetworkFit(const CollectiveModel& model, const MeasuredNetwork& network, const Gpu& gpu)
-      : model_(model) {
+      : model_(model), candidate_(model) {
     cluster_.gpus_per_node = network.gpus_per_node;
     cluster_.nics_per_node = network.nics_per_node;
     cluster_.nic_bandwidth = network.nic_bandwidth;
@@ -54,8 +54,9 @@ class NetworkFit {
     for (std::size_t i = 0; i < free.size(); ++i) {
       const NetworkLine& line = curve.lines[free[i]];
       const Eigen::Index at = width * static_cast<Eigen::Index>(i);
-      x.segment<3>(at) << std::log(line.network_step.value), std::log(line.idle_efficiency),
-          std::log(line.busy_efficiency);
+      x.segment<3>(at) << std::log(line.network_step.value),
+          std::log(reached(points, false, line.idle_efficiency)),
+          std::log(reached(points, true, line.busy_efficiency));
       if (!all_reduce) x[at + 3] = std::log(line.node_step.value);
     }
     const auto unpack = [&](const Eigen::VectorXd& y) {
@@ -86,6 +87,20 @@ class NetworkFit {
   }
 
  private:
+  // Efficiency of the best measurement with few or most NICs busy: the fit starts there, as above
+  // what NVLink passes on nothing would tell it where to go.
+  double reached(const std::vector<Point>& points, bool busy, double otherwise) const {
+    double best = 0;
+    for (const Point& p : points) {
+      const NetworkShare share = network_share(cluster_, p.kernel.group);
+      if ((share.load > 0.5) != busy) continue;
+      const double v =
+          bus_bytes(p.kernel.op, p.kernel.group.ranks, static_cast<double>(p.kernel.bytes.value));
+      best = std::max(best, v / p.time.value / share.bandwidth.value);
+    }
+    return best > 0 ? std::min(best, 1.0) : otherwise;
+  }
+
   // The slow ring of the other operations for this one's; its node steps for the slow tree too.
   void take_ring(NetworkCollective& curve) const {
     const auto slow_ring = [](const NetworkLine& l) {
@@ -103,11 +118,8 @@ class NetworkFit {
   }
 
   Seconds time(const NetworkCollective& curve, const Collective& c) {
-    CollectiveModel model;
-    model.nvlink_bandwidth = model_.nvlink_bandwidth;
-    model.node = model_.node;
-    model.network = {curve};
-    return collective_time(model, cluster_, c).time;
+    candidate_.network = {curve};
+    return collective_time(candidate_, cluster_, c).time;
   }
 
   // Few points at few shapes: errors are those of the fit itself.
@@ -122,6 +134,7 @@ class NetworkFit {
   }
 
   const CollectiveModel& model_;
+  CollectiveModel candidate_;  // its curves inside nodes, and the line being tried
   ClusterSpec cluster_;
 };
 

@@ -52,7 +52,7 @@ struct Group {
 // One result; ignores sizes of nothing and times that were not taken.
 void add(RawData& raw, Test test, const Group& group, std::int64_t bytes, double us,
          const std::string& where) {
-  if (bytes <= 0 || !(us > 0) || test == Test::other) return;
+  if (bytes <= 0 || !(us > 0) || !std::isfinite(us) || test == Test::other) return;
   if (test == Test::none)
     throw UserError(where, "", "neither the file nor its name says which operation this is");
   const auto nodes = static_cast<int>(group.hosts.size());
@@ -179,9 +179,11 @@ void parse_report(const std::string& text, const std::string& file, RawData& raw
   // One device entry a process, which drives nthreads * ngpus of them.
   JsonObject config = root.object("config");
   Group group;
-  const std::int64_t per_process = config.integer("nthreads") * config.integer("ngpus");
+  const std::int64_t threads = config.integer("nthreads"), gpus = config.integer("ngpus");
+  if (threads < 1 || threads > 1024 || gpus < 1 || gpus > 1024)
+    config.fail("ngpus", "expected 1 to 1024 threads and GPUs");
   for (JsonObject& device : config.objects("devices")) {
-    group.ranks += static_cast<int>(per_process);
+    group.ranks += static_cast<int>(threads * gpus);
     group.hosts.insert(device.text("hostname"));
     if (raw.header.gpu.empty() && device.has("device_info"))
       raw.header.gpu = device.text("device_info");

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <sstream>
 
 #include "cost_models/names.hpp"
@@ -64,7 +65,8 @@ class Row {
     const std::string& cell = text(column);
     T value{};
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (error != std::errc{} || end != cell.data() + cell.size() || !(value >= least))
+    if (error != std::errc{} || end != cell.data() + cell.size() || !(value >= least) ||
+        !std::isfinite(static_cast<double>(value)))
       throw UserError(where_, std::string(column), "expected a number, found \"" + cell + "\"");
     return value;
   }
@@ -90,8 +92,11 @@ void add_collective(const Row& row, RawData& raw) {
   if (row.text("op") == "alltoall") return;
   const std::optional<CollectiveOp> op = named<CollectiveOp>(row.text("op"));
   if (!op) throw UserError(row.where(), "op", "expected " + choices<CollectiveOp>());
-  const auto ranks = static_cast<int>(row.count("num_gpus"));
-  raw.collectives.push_back({{*op, Bytes{row.count("bytes")}, {ranks, 1, 1}}, row.time()});
+  const std::int64_t ranks = row.count("num_gpus");
+  if (ranks < 2 || ranks > 1'000'000)
+    throw UserError(row.where(), "num_gpus", "expected 2 to 1000000");
+  raw.collectives.push_back(
+      {{*op, Bytes{row.count("bytes")}, {static_cast<int>(ranks), 1, 1}}, row.time()});
 }
 
 void add(const Row& row, RawData& raw) {
