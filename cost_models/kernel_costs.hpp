@@ -13,6 +13,7 @@ namespace mllmsim {
 
 // What a time rests on, best first.
 enum class Source : std::uint8_t { measured, interpolated, transferred, estimate };
+inline constexpr std::size_t kSources = 4;
 
 struct Cost {
   Seconds time{};

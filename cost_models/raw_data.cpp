@@ -154,6 +154,15 @@ json::object line_of(const Measurement<PointToPoint>& m) {
 json::object line_of(Seconds launch) { return {{"part", "launch"}, {"us", launch.value * 1e6}}; }
 json::object line_of(double slowdown) { return {{"part", "overlap"}, {"slowdown", slowdown}}; }
 
+template <class Use>
+void each_line(const RawData& raw, Use use) {
+  const auto lines = [&](const auto& list) {
+    for (const auto& item : list) use(line_of(item));
+  };
+  lines(raw.gemm), lines(raw.attention), lines(raw.memory_bound), lines(raw.collectives);
+  lines(raw.p2p), lines(raw.launch), lines(raw.overlap);
+}
+
 template <class T>
 void append_all(std::vector<T>& to, std::vector<T>& from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
@@ -237,11 +246,16 @@ std::string to_json_lines(const RawData& raw) {
   for (const auto& [part, list] : raw.sources) sources.insert(list.begin(), list.end());
   if (!sources.empty()) header["source"] = fmt::format("{}", fmt::join(sources, "; "));
   std::string out = line_json(json::object{{"header", header}}) + "\n";
-  const auto write = [&](const auto& list) {
-    for (const auto& item : list) out += line_json(line_of(item)) + "\n";
-  };
-  write(raw.gemm), write(raw.attention), write(raw.memory_bound), write(raw.collectives);
-  write(raw.p2p), write(raw.launch), write(raw.overlap);
+  each_line(raw, [&](const json::object& line) { out += line_json(line) + "\n"; });
+  return out;
+}
+
+std::string to_shape_lines(const RawData& raw) {
+  std::string out;
+  each_line(raw, [&](json::object line) {
+    line.erase("us");
+    out += line_json(line) + "\n";
+  });
   return out;
 }
 

@@ -62,5 +62,7 @@ RawData read_raw(const std::filesystem::path& file);
 RawData parse_raw(const std::string& text, const std::string& file);
 RawData parse_raw_csv(const std::string& text, const std::string& file);
 std::string to_json_lines(const RawData& raw);
+// The same kernels without header and results: what to measure, for `mllmsim-calibrate --shapes`.
+std::string to_shape_lines(const RawData& raw);
 
 }  // namespace mllmsim

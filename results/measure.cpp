@@ -130,7 +130,7 @@ StageRow stage_row(const Step& s, int rank) {
   return row;
 }
 
-void measure_flops(const Step& s, RunResult& out) {
+void measure_kernels(const Step& s, RunResult& out) {
   const double tp = s.job.parallelism.tensor_model_parallel_size;
   for (const auto& micro_batches : s.plan.micro_batches)
     for (const MicroBatch& mb : micro_batches)
@@ -142,7 +142,13 @@ void measure_flops(const Step& s, RunResult& out) {
             const Flops executed =
                 totals(c.forward).flops + totals(c.recompute).flops + totals(c.backward).flops;
             out.hardware_flops += executed * (tp * s.weight());
+            for (const auto* kernels : {&c.forward, &c.recompute, &c.backward})
+              for (const TimedKernel& k : *kernels)
+                out.source_shares[static_cast<std::size_t>(k.source)] += to_seconds(k.time).value;
           }
+  double sum = 0;
+  for (double share : out.source_shares) sum += share;
+  for (double& share : out.source_shares) share /= sum;
   const double available =
       out.iteration.value * static_cast<double>(out.gpus) * s.costs->kernels.peak().value;
   out.mfu = out.model_flops.value / available;
@@ -269,7 +275,7 @@ RunResult measure(const Step& s, const Scenario& scenario, const std::string& ca
   for (int rank = 0; rank < s.ranks(); ++rank) out.stages.push_back(stage_row(s, rank));
   if (s.costs) {
     out.parameters = parameters(s.job.model);
-    measure_flops(s, out);
+    measure_kernels(s, out);
   }
   measure_memory(s, out);
   measure_steps(s, out);

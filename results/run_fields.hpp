@@ -29,6 +29,10 @@ inline BubbleNames bubble_names(std::string_view before, std::string_view after)
   return names;
 }
 
+inline constexpr std::array<const char*, kSources> kSourceColumns = {
+    "cost_share_measured", "cost_share_interpolated", "cost_share_transferred",
+    "cost_share_estimate"};
+
 inline double bubble_share(const RunResult& run) {
   double sum = 0;
   for (double share : run.bubble_shares) sum += share;
@@ -81,6 +85,7 @@ void each_field(RowOf<RunResult> auto& run, Visitor& visit) {
   visit.field("hfu", run.hfu);
   visit.derived("bubble_share", bubble_share(run));
   for (std::size_t k = 0; k < kBubbleKinds; ++k) visit.field(names[k], run.bubble_shares[k]);
+  for (std::size_t i = 0; i < kSources; ++i) visit.field(kSourceColumns[i], run.source_shares[i]);
   visit.field("peak_memory_bytes", run.peak_memory);
   visit.field("gpu_memory_bytes", run.gpu_memory);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cost_models/kernel_costs.hpp"
 #include "sim/bubbles.hpp"
 #include "sim/units.hpp"
 
@@ -82,6 +83,8 @@ struct RunResult {
   Flops model_flops{}, hardware_flops{};             // of one step, all GPUs
   double mfu = 0, hfu = 0;                           // 0..1
   std::array<double, kBubbleKinds> bubble_shares{};  // of step time, mean over devices
+  // What the kernel times rest on, by Source, as shares of their sum; all 0 if times are given.
+  std::array<double, kSources> source_shares{};
   Bytes peak_memory{}, gpu_memory{};
 
   std::vector<StageRow> stages;

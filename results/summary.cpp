@@ -74,6 +74,19 @@ std::string headline(const RunResult& run) {
   return out;
 }
 
+// "kernel times: 81% interpolated, 19% estimated"
+std::string trust(const RunResult& run) {
+  constexpr std::array<const char*, kSources> kWords = {
+      "measured", "interpolated between measurements", "transferred from another machine",
+      "estimated"};
+  std::string out;
+  for (std::size_t i = 0; i < kSources; ++i)
+    if (run.source_shares[i] > 0)
+      out += fmt::format("{}{:.0f}% {}", out.empty() ? "" : ", ", 100 * run.source_shares[i],
+                         kWords[i]);
+  return out.empty() ? out : "kernel times: " + out;
+}
+
 std::string figures(const RunResult& run) {
   TextTable table({{"", Align::left}, {"", Align::left}, {"", Align::left}, {"", Align::left}});
   table.add_row({"iteration", figure(run.iteration.value) + " s", "GPU-days",
@@ -91,7 +104,8 @@ std::string figures(const RunResult& run) {
   table.add_row({"MFU", percent(run.mfu), "HFU", percent(run.hfu)});
   table.add_row(
       {"peak memory", memory(run.peak_memory, run.gpu_memory) + " GiB", "simulated", simulated});
-  return table.text(2, kWidth);
+  const std::string rests_on = trust(run);
+  return table.text(2, kWidth) + (rests_on.empty() ? "" : "\n" + wrapped(rests_on, 2, kWidth));
 }
 
 std::string time_shares(const RunResult& run, const SummaryStyle& style) {

@@ -1,13 +1,68 @@
-// mllmsim calibrate fit | import | show | scale: the work is in cost_models.
-#include "cost_models/calibrate_command.hpp"
+// mllmsim calibrate fit | import | show | scale | gaps. All but gaps, which needs a scenario, are
+// in cost_models.
+#include <fmt/format.h>
 
 #include <iostream>
 
+#include "cost_models/calibrate_command.hpp"
+#include "cost_models/names.hpp"
+#include "results/atomic_file.hpp"
 #include "results/cli/command.hpp"
+#include "results/gaps.hpp"
+#include "results/text_table.hpp"
+#include "sim/errors.hpp"
+
+namespace po = boost::program_options;
 
 namespace mllmsim {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: mllmsim calibrate gaps RUN [key=value ...] [options]\n\n"
+    "Lists the kernels of a run (a scenario file or the name of a shipped one) that rest on no\n"
+    "measurement of its machine, those that matter most first. --out writes them as the to-do "
+    "list\n"
+    "of the measuring program: mllmsim-calibrate --shapes FILE.\n";
+
+int gaps_command(const Arguments& arguments) {
+  po::options_description options("options");
+  options.add_options()("out,o", po::value<std::string>(), "write the shapes as JSON lines")(
+      "all", "all kernels of the run, measured ones too")(
+      "top", po::value<std::size_t>()->default_value(20), "rows to print");
+  po::variables_map values;
+  std::vector<std::string> words;
+  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (words.empty()) throw UserError("command line", "", "gaps needs a run");
+  const Scenario scenario = read_scenario(words.front(), {words.begin() + 1, words.end()});
+  const Gaps found = gaps_of(scenario, values.count("all") > 0);
+
+  TextTable table(
+      {{"kernel", Align::left, true}, {"source", Align::left}, {"share of kernel time"}});
+  double listed = 0;
+  for (std::size_t i = 0; i < found.gaps.size(); ++i) {
+    const Gap& gap = found.gaps[i];
+    listed += gap.share;
+    if (i < values["top"].as<std::size_t>())
+      table.add_row(
+          {gap.kernel, std::string(name_of(gap.source)), fmt::format("{:.1f}%", 100 * gap.share)});
+  }
+  constexpr std::size_t kWidth = 100;
+  std::cout << table.text(0, kWidth)
+            << fmt::format("{} kernels, {:.1f}% of the kernel time\n", found.gaps.size(),
+                           100 * listed);
+  if (values.count("out")) {
+    const std::string out = values["out"].as<std::string>();
+    write_file_atomically(out, to_shape_lines(found.shapes));
+    std::cerr << "wrote " << out << "\n";
+  }
+  return 0;
+}
+
+}  // namespace
 
 int calibrate_command(const Arguments& arguments) {
+  if (!arguments.empty() && arguments[0] == "gaps")
+    return gaps_command({arguments.begin() + 1, arguments.end()});
   return run_calibrate(arguments, std::cout, std::cerr);
 }
 

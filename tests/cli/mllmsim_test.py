@@ -138,6 +138,56 @@ class Mistakes(Cli):
         self.assertIn("h300", error)
 
 
+class Calibrate(Cli):
+    CALIBRATIONS = ROOT / "cost_models" / "calibrations"
+
+    def test_show_names_source_points_and_error_of_every_part(self):
+        text = self.run_mllmsim("calibrate", "show", self.CALIBRATIONS / "a100-sxm4-80g.json").stdout
+        self.assertRegex(text, r"gemm, m n k >= 512 +interpolated +\d+ +\d\.\d% +\d+\.\d%")
+        self.assertRegex(text, r"collectives in a node +interpolated")
+
+    def test_scale_moves_a_run_and_marks_it_transferred(self):
+        scaled = self.dir / "mine.json"
+        self.run_mllmsim("calibrate", "scale", self.CALIBRATIONS / "a100-sxm4-80g.json", "--gemm", "1.1", "--out", scaled)
+        runs = [json.loads(self.run_mllmsim("run", INTERNVL, "--json", *more).stdout)["runs"][0]
+                for more in [[], [f"calibration={scaled}"]]]
+        self.assertGreater(runs[1]["iteration_s"], 1.05 * runs[0]["iteration_s"])
+        self.assertGreater(runs[1]["cost_share_transferred"], runs[0]["cost_share_transferred"])
+
+    def test_a_run_says_what_it_rests_on(self):
+        run = json.loads(self.run_mllmsim("run", INTERNVL, "--json").stdout)["runs"][0]
+        shares = [run[f"cost_share_{s}"] for s in ["measured", "interpolated", "transferred", "estimate"]]
+        self.assertAlmostEqual(sum(shares), 1)
+
+    def test_gaps_are_a_to_do_list_for_the_measuring_program(self):
+        shapes = self.dir / "shapes.jsonl"
+        text = self.run_mllmsim("calibrate", "gaps", INTERNVL, "--out", shapes).stdout
+        self.assertIn("weight_gradient", text)
+        companion = pathlib.Path(MLLMSIM).with_name("mllmsim-calibrate")
+        plan = subprocess.run([companion, "--plan", "--shapes", shapes], capture_output=True, text=True)
+        self.assertEqual(plan.returncode, 0, plan.stderr)
+
+    def test_raw_measurements_are_fitted_and_used(self):
+        # A GPU that runs every GEMM at 100 TFLOP/s after 5 us, measured at 300 sizes.
+        sizes = [512, 768, 1024, 1536, 2048, 3072, 4096, 6144]
+        lines = ['{"header": {"gpu": "NVIDIA A100-SXM4-80GB"}}']
+        lines += [json.dumps({"part": "gemm", "m": m, "n": n, "k": k, "pass": "forward", "us": 5 + 2 * m * n * k / 100e6})
+                  for m in sizes for n in sizes for k in sizes[::2]]
+        raw = self.write("raw.jsonl", "\n".join(lines) + "\n")
+        mine = self.dir / "mine.json"
+        self.run_mllmsim("calibrate", "fit", raw, "--out", mine)
+        slow = json.loads(self.run_mllmsim("run", INTERNVL, f"calibration={mine}", "--json").stdout)["runs"][0]
+        fast = json.loads(self.run_mllmsim("run", INTERNVL, "--json").stdout)["runs"][0]
+        self.assertGreater(slow["iteration_s"], 1.5 * fast["iteration_s"])
+
+    def test_mistakes(self):
+        self.run_mllmsim("calibrate", "show", "nothing.json", code=3)
+        broken = self.write("broken.json", "{")
+        self.assertIn("broken.json", self.run_mllmsim("calibrate", "show", broken, code=2).stderr)
+        self.run_mllmsim("calibrate", "gaps", code=2)
+        self.run_mllmsim("calibrate", "frobnicate", code=2)
+
+
 class Listing(Cli):
     def test_strategies_models_clusters_and_runs_have_descriptions(self):
         text = self.run_mllmsim("list").stdout

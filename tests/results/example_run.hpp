@@ -40,6 +40,7 @@ inline RunResult example_run() {
   run.hardware_flops = Flops{2.5e16};
   run.mfu = 0.4;
   run.hfu = 0.5;
+  run.source_shares = {0, 0.75, 0, 0.25};
   run.bubble_shares[kWarmup] = 0.15;
   run.bubble_shares[kCooldown] = 0.1;
   run.peak_memory = Bytes{61 * kGib};

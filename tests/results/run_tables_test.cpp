@@ -25,7 +25,8 @@ TEST(RunTables, ColumnNames) {
             "tokens_per_s_per_gpu model_flops hardware_flops mfu hfu bubble_share "
             "bubble_share_dp_all_gather bubble_share_dp_reduce_scatter bubble_share_pp_warmup "
             "bubble_share_pp_cooldown bubble_share_pp_other bubble_share_tp bubble_share_dp_wait "
-            "bubble_share_encoder_wait peak_memory_bytes gpu_memory_bytes");
+            "bubble_share_encoder_wait cost_share_measured cost_share_interpolated "
+            "cost_share_transferred cost_share_estimate peak_memory_bytes gpu_memory_bytes");
   EXPECT_EQ(column_names(stages_table({})),
             "run strategy scenario_hash stage layers parameters forward_s backward_s busy_s "
             "bubble_s bubble_dp_all_gather_s bubble_dp_reduce_scatter_s bubble_pp_warmup_s "

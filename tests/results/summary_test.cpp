@@ -22,6 +22,8 @@ TEST(Summary, OneRun) {
   MFU          40.0%             HFU        50.0%
   peak memory  61.0 of 80.0 GiB  simulated  2 steps, stage granularity
 
+  kernel times: 75% interpolated between measurements, 25% estimated
+
   step time    share
   busy         75.0%  ███████████████████████░░░░░░░
   pp_warmup    15.0%  █████░░░░░░░░░░░░░░░░░░░░░░░░░
