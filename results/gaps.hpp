@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cost_models/raw_data.hpp"
+#include "cost_models/fit/raw_data.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace mllmsim {

@@ -9,8 +9,8 @@
 
 namespace mllmsim {
 
-// All of a file of at most 1 MiB. A file that is not there, or is no regular file, is the user's fault; one that
-// cannot be read, the environment's.
+// All of a file of at most 1 MiB. A file that is not there, or is no regular file, is the user's
+// fault; one that cannot be read, the environment's.
 std::string read_small_file(const std::filesystem::path& file);
 
 // Throws UserError with file:line:column if it is not TOML.

@@ -119,7 +119,8 @@ Plan plan_from(const Job& job, std::vector<std::vector<Chunk>> stages) {
 Plan plan_of_given_times(const Job& job) {
   const Parallelism& p = job.parallelism;
   const std::vector<Chunk> chunks(static_cast<std::size_t>(p.virtual_pipeline_stages));
-  return plan_from(job, std::vector(static_cast<std::size_t>(p.pipeline_model_parallel_size), chunks));
+  return plan_from(job,
+                   std::vector(static_cast<std::size_t>(p.pipeline_model_parallel_size), chunks));
 }
 
 }  // namespace mllmsim

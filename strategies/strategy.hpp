@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cost_models/layer_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 #include "strategies/job.hpp"
 #include "strategies/plan.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-#include "cost_models/calibrate_command.hpp"
+#include "cost_models/fit/calibrate_command.hpp"
 #include "cost_models/names.hpp"
 #include "results/atomic_file.hpp"
 #include "results/cli/command.hpp"

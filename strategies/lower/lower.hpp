@@ -7,7 +7,7 @@
 // are sums of the same kernel times, so both granularities take the same time.
 #pragma once
 
-#include "cost_models/layer_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 #include "sim/cluster.hpp"
 #include "sim/program.hpp"
 #include "strategies/job.hpp"

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "cost_models/layer_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 #include "tests/cost_models/layer_fakes.hpp"
 
 namespace mllmsim {

@@ -1,4 +1,4 @@
-#include "cost_models/calibrate_command.hpp"
+#include "cost_models/fit/calibrate_command.hpp"
 
 #include <gtest/gtest.h>
 

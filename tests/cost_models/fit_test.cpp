@@ -1,13 +1,13 @@
 // Measurements made up from known parameters: the fit has to predict what it has not seen, and find
 // the parameters where they can be told apart.
-#include "cost_models/fit.hpp"
+#include "cost_models/fit/fit.hpp"
 
 #include <gtest/gtest.h>
 
 #include <Eigen/Core>
 #include <cmath>
 
-#include "cost_models/least_squares.hpp"
+#include "cost_models/fit/least_squares.hpp"
 
 namespace mllmsim {
 namespace {

@@ -1,8 +1,8 @@
 // Importers on a few lines of each layout they know, and on garbage.
 #include <gtest/gtest.h>
 
-#include "cost_models/import_kineto.hpp"
-#include "cost_models/import_nccl.hpp"
+#include "cost_models/fit/import_kineto.hpp"
+#include "cost_models/fit/import_nccl.hpp"
 #include "sim/errors.hpp"
 
 namespace mllmsim {

@@ -3,7 +3,7 @@
 // fused bias-GELU and bias-dropout-add.
 #include <gtest/gtest.h>
 
-#include "cost_models/layer_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 
 namespace mllmsim {
 namespace {

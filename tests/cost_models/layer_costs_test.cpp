@@ -1,4 +1,4 @@
-#include "cost_models/layer_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cost_models/layer_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 
 namespace mllmsim {
 

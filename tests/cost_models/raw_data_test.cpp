@@ -1,4 +1,4 @@
-#include "cost_models/raw_data.hpp"
+#include "cost_models/fit/raw_data.hpp"
 
 #include <gtest/gtest.h>
 

@@ -86,8 +86,8 @@ TEST(Robustness, MutatedModelsAndClusters) {
   for (int i = 0; i < 500; ++i) {
     directory.write("m.toml",
                     mutated(read_small_file(models[below(random, models.size())].path), random));
-    directory.write("c.toml",
-                    mutated(read_small_file(clusters[below(random, clusters.size())].path), random));
+    directory.write(
+        "c.toml", mutated(read_small_file(clusters[below(random, clusters.size())].path), random));
     const std::string base = directory.path().string();
     try {
       read_scenario(run, {"model=" + base + "/m.toml", "cluster=" + base + "/c.toml"});

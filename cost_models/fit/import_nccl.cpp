@@ -1,4 +1,4 @@
-#include "cost_models/import_nccl.hpp"
+#include "cost_models/fit/import_nccl.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
-#include "cost_models/fit.hpp"
+#include "cost_models/fit/fit.hpp"
 
-#include "cost_models/fit_tools.hpp"
+#include "cost_models/fit/fit_tools.hpp"
 
 namespace mllmsim {
 namespace {

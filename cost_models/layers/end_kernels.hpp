@@ -13,7 +13,7 @@
 //   over fp32 logits per operator whatever else is fused.
 #pragma once
 
-#include "cost_models/layer_kernels.hpp"
+#include "cost_models/layers/layer_kernels.hpp"
 
 namespace mllmsim {
 

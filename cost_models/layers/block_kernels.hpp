@@ -11,7 +11,7 @@
 // scale-mask-softmax, dropout, P V and a copy of the result, for each group of equal lengths.
 #pragma once
 
-#include "cost_models/layer_kernels.hpp"
+#include "cost_models/layers/layer_kernels.hpp"
 
 namespace mllmsim {
 

@@ -14,8 +14,8 @@
 #include <cmath>
 #include <sstream>
 
+#include "cost_models/fit/raw_data.hpp"
 #include "cost_models/names.hpp"
-#include "cost_models/raw_data.hpp"
 #include "sim/errors.hpp"
 
 namespace mllmsim {

@@ -1,4 +1,4 @@
-#include "cost_models/pointwise_kernels.hpp"
+#include "cost_models/layers/pointwise_kernels.hpp"
 
 #include <array>
 

@@ -1,6 +1,6 @@
-#include "cost_models/block_kernels.hpp"
+#include "cost_models/layers/block_kernels.hpp"
 
-#include "cost_models/pointwise_kernels.hpp"
+#include "cost_models/layers/pointwise_kernels.hpp"
 
 namespace mllmsim {
 namespace {

@@ -7,7 +7,7 @@
 // across nodes) those of the fit itself. Deterministic; seconds for 10^5 points.
 #pragma once
 
-#include "cost_models/raw_data.hpp"
+#include "cost_models/fit/raw_data.hpp"
 
 namespace mllmsim {
 

@@ -1,4 +1,4 @@
-#include "cost_models/least_squares.hpp"
+#include "cost_models/fit/least_squares.hpp"
 
 #include <Eigen/Cholesky>
 #include <cmath>

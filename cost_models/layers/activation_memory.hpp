@@ -13,7 +13,7 @@
 // gathered input.
 #pragma once
 
-#include "cost_models/block_kernels.hpp"
+#include "cost_models/layers/block_kernels.hpp"
 
 namespace mllmsim {
 

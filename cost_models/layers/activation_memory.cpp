@@ -1,4 +1,4 @@
-#include "cost_models/activation_memory.hpp"
+#include "cost_models/layers/activation_memory.hpp"
 
 namespace mllmsim {
 namespace {

@@ -3,7 +3,7 @@
 //
 // Causal: Megatron's fused softmax reads only the lower triangle (half the bytes) but writes whole
 // rows; its GEMMs compute the whole square, as eager PyTorch does.
-#include "cost_models/block_kernels.hpp"
+#include "cost_models/layers/block_kernels.hpp"
 
 namespace mllmsim {
 namespace {

@@ -7,7 +7,7 @@
 // A sum here such as 2 + 2 + 1 is one kernel: bf16 read, bf16 written, one mask byte written.
 #pragma once
 
-#include "cost_models/layer_kernels.hpp"
+#include "cost_models/layers/layer_kernels.hpp"
 
 namespace mllmsim {
 

@@ -1,4 +1,4 @@
-#include "cost_models/layer_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <map>
 #include <tuple>
 
-#include "cost_models/activation_memory.hpp"
-#include "cost_models/block_kernels.hpp"
-#include "cost_models/end_kernels.hpp"
+#include "cost_models/layers/activation_memory.hpp"
+#include "cost_models/layers/block_kernels.hpp"
+#include "cost_models/layers/end_kernels.hpp"
 #include "sim/errors.hpp"
 
 namespace mllmsim {

@@ -3,14 +3,14 @@
 //
 // Communication that Megatron starts asynchronously beside a GEMM appears in the list only with
 // what outlasts that GEMM, so that a list stays serial and its sum is the time of the pass. While
-// both run, NCCL's channels occupy a share f of the SMs, f = 1 - 1 / slowdown of the calibration, so
-// for a GEMM of g and communication of c seconds
+// both run, NCCL's channels occupy a share f of the SMs, f = 1 - 1 / slowdown of the calibration,
+// so for a GEMM of g and communication of c seconds
 //   GEMM = min(g + f c, g / (1 - f)),   exposed communication = max(0, c - GEMM).
 #pragma once
 
 #include <span>
 
-#include "cost_models/layer_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 
 namespace mllmsim {
 

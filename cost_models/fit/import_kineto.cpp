@@ -1,4 +1,4 @@
-#include "cost_models/import_kineto.hpp"
+#include "cost_models/fit/import_kineto.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 #include <set>
 #include <string_view>
 
-#include "cost_models/fit_tools.hpp"
+#include "cost_models/fit/fit_tools.hpp"
 #include "cost_models/json_reader.hpp"
 #include "sim/errors.hpp"
 

@@ -3,9 +3,9 @@
 #include <array>
 #include <cmath>
 
-#include "cost_models/fit.hpp"
-#include "cost_models/fit_tools.hpp"
-#include "cost_models/least_squares.hpp"
+#include "cost_models/fit/fit.hpp"
+#include "cost_models/fit/fit_tools.hpp"
+#include "cost_models/fit/least_squares.hpp"
 
 namespace mllmsim {
 namespace {

@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <string>
 
-#include "cost_models/raw_data.hpp"
+#include "cost_models/fit/raw_data.hpp"
 
 namespace mllmsim {
 

@@ -1,4 +1,4 @@
-#include "cost_models/layer_kernels.hpp"
+#include "cost_models/layers/layer_kernels.hpp"
 
 #include <algorithm>
 
@@ -75,8 +75,8 @@ void KernelList::gemm_beside(std::string_view name, const Gemm& gemm, Collective
   Cost compute = costs_.gemm(gemm);
   Cost communication = costs_.collective({op, bytes, tp_group_});
   const double slowdown = costs_.gemm_slowdown_beside_collective();
-  compute.time = std::min(compute.time + communication.time * (1 - 1 / slowdown),
-                          compute.time * slowdown);
+  compute.time =
+      std::min(compute.time + communication.time * (1 - 1 / slowdown), compute.time * slowdown);
   communication.time -= compute.time;
   add(name, false, compute, gemm.flops());
   if (communication.time > Seconds{}) add(names_of(op).exposed, true, communication, {});

@@ -1,4 +1,4 @@
-#include "cost_models/fit_tools.hpp"
+#include "cost_models/fit/fit_tools.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-#include "cost_models/end_kernels.hpp"
-#include "cost_models/pointwise_kernels.hpp"
+#include "cost_models/layers/end_kernels.hpp"
+#include "cost_models/layers/pointwise_kernels.hpp"
 
 namespace mllmsim {
 namespace {

@@ -1,4 +1,4 @@
-#include "cost_models/calibrate_command.hpp"
+#include "cost_models/fit/calibrate_command.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,9 +9,9 @@
 #include <boost/program_options.hpp>
 #include <filesystem>
 
-#include "cost_models/fit.hpp"
-#include "cost_models/import_kineto.hpp"
-#include "cost_models/import_nccl.hpp"
+#include "cost_models/fit/fit.hpp"
+#include "cost_models/fit/import_kineto.hpp"
+#include "cost_models/fit/import_nccl.hpp"
 #include "cost_models/names.hpp"
 #include "sim/errors.hpp"
 
