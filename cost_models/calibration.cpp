@@ -183,10 +183,14 @@ void scale_p2p(P2pModel& model, double factor) {
 }  // namespace
 
 Calibration estimated_calibration(const std::string& gpu_name) {
+  return estimated_calibration(gpu_name, gpu_of(gpu_name));
+}
+
+Calibration estimated_calibration(const std::string& gpu_name, const Gpu& gpu) {
   Calibration c;
   c.header.gpu = gpu_name;
   c.header.description = "Estimated from the data sheet";
-  c.gpu = gpu_of(gpu_name);
+  c.gpu = gpu;
   c.gemm = estimated_gemm();
   c.attention = estimated_attention();
   c.memory_bound = estimated_memory_bound();

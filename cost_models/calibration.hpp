@@ -43,6 +43,7 @@ std::string to_json(const Calibration& calibration);
 
 // Data sheet times efficiencies known from other machines: every part is an estimate.
 Calibration estimated_calibration(const std::string& gpu_name);
+Calibration estimated_calibration(const std::string& gpu_name, const Gpu& gpu);
 
 // Another machine's calibration as a starting point for `gpu_name`: efficiencies are kept, the data
 // sheet changes, nothing is better than transferred.

@@ -35,13 +35,17 @@ std::string upper(std::string_view text) {
 
 }  // namespace
 
-Gpu gpu_of(std::string_view name) {
+std::optional<Gpu> find_gpu(std::string_view name) {
   const std::string wanted = upper(name);
-  std::string known;
-  for (const Sheet& sheet : kSheets) {
+  for (const Sheet& sheet : kSheets)
     if (wanted.find(sheet.name) != std::string::npos) return sheet.gpu;
-    known += (known.empty() ? "" : ", ") + std::string(sheet.name);
-  }
+  return std::nullopt;
+}
+
+Gpu gpu_of(std::string_view name) {
+  if (const auto gpu = find_gpu(name)) return *gpu;
+  std::string known;
+  for (const Sheet& sheet : kSheets) known += (known.empty() ? "" : ", ") + std::string(sheet.name);
   throw UserError("", "gpu", "no data sheet for \"" + std::string(name) + "\"; known: " + known);
 }
 

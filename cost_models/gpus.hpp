@@ -1,6 +1,7 @@
 // What data sheets say of GPUs. Efficiencies of a calibration are relative to these.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "sim/units.hpp"
@@ -14,7 +15,9 @@ struct Gpu {
   int sms = 0;
 };
 
-// By the name CUDA reports, or any text containing it. Throws UserError listing the known ones.
+// By the name CUDA reports, or any text containing it.
+std::optional<Gpu> find_gpu(std::string_view name);
+// The same; throws UserError listing the known ones if there is none.
 Gpu gpu_of(std::string_view name);
 
 }  // namespace mllmsim

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "cost_models/calibrate/run.hpp"
+#include "cost_models/calibrate/scenario_shapes.hpp"
 #include "sim/errors.hpp"
 
 namespace {
@@ -22,7 +23,7 @@ using namespace mllmsim::calibrate;
 namespace po = boost::program_options;
 
 struct Arguments {
-  std::string backend, out, shapes, parts;
+  std::string backend, out, scenario, shapes, parts;
   std::vector<std::string> models;
   Rendezvous rendezvous;
   int gpus = 0;
@@ -41,6 +42,8 @@ po::options_description describe(Arguments& a) {
       "only these: gemm,attention,memory_bound,collective,p2p,launch,copy,overlap");
   add("model", po::value(&a.models),
       "also the layers of hidden,ffn,heads,kv_heads,tp; may be repeated");
+  add("scenario", po::value(&a.scenario),
+      "also the kernels of this scenario (file or shipped run)");
   add("shapes", po::value(&a.shapes), "also these tasks (JSON lines; mllmsim calibrate gaps)");
   add("minutes", po::value(&a.minutes), "time to aim at; decides the time for each measurement");
   add("gpus", po::value(&a.gpus), "use only so many GPUs (host: threads)");
@@ -111,6 +114,10 @@ PlanOptions plan_options(const Arguments& a, int gpus) {
   o.parts = parse_parts(a.parts);
   for (const std::string& model : a.models) o.models.push_back(parse_model(model));
   if (!a.shapes.empty()) o.shapes = read_shapes(a.shapes);
+  if (!a.scenario.empty()) {
+    const std::vector<Task> more = scenario_shapes(a.scenario);
+    o.shapes.insert(o.shapes.end(), more.begin(), more.end());
+  }
   o.gpus = gpus;
   o.nodes = a.rendezvous.nodes;
   o.target_s = 60 * (a.minutes > 0 ? a.minutes : a.quick ? 2 : 20);

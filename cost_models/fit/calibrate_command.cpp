@@ -112,6 +112,14 @@ void show(const Calibration& c, std::ostream& out) {
   factor("overlap, gemm beside collective", c.overlap);
 }
 
+// What measurements replace: another calibration, or estimates from the data sheet.
+Calibration base_of(const RawData& raw, const po::variables_map& options) {
+  if (options.count("base") != 0)
+    return transferred(read_calibration(options["base"].as<std::string>()), raw.header.gpu);
+  const auto gpu = find_gpu(raw.header.gpu);
+  return estimated_calibration(raw.header.gpu, gpu ? *gpu : measured_sheet(raw));
+}
+
 void run_fit(const std::vector<std::string>& args, std::ostream& err) {
   po::options_description named;
   named.add_options()("out", po::value<std::string>()->required())("gpu", po::value<std::string>())(
@@ -134,11 +142,7 @@ void run_fit(const std::vector<std::string>& args, std::ostream& err) {
                                 {options["nic-gb-per-s"].as<double>() * 1e9}};
   if (network.gpus_per_node < 1 || network.nics_per_node < 1 || !(network.nic_bandwidth.value > 0))
     throw UserError("command line", "", "expected GPUs, NICs and NIC bandwidth above 0");
-  Calibration base =
-      options.count("base") == 0
-          ? estimated_calibration(raw.header.gpu)
-          : transferred(read_calibration(options["base"].as<std::string>()), raw.header.gpu);
-  const Calibration fitted = fit(raw, std::move(base), network);
+  const Calibration fitted = fit(raw, base_of(raw, options), network);
   write_file(options["out"].as<std::string>(), to_json(fitted));
   show(fitted, err);
 }

@@ -1,6 +1,9 @@
 #include "cost_models/fit/fit.hpp"
 
+#include <algorithm>
+
 #include "cost_models/fit/fit_tools.hpp"
+#include "sim/errors.hpp"
 
 namespace mllmsim {
 namespace {
@@ -42,6 +45,22 @@ Calibration fit(const RawData& raw, Calibration base, const MeasuredNetwork& net
   if (!raw.overlap.empty()) c.overlap = {median(raw.overlap), Source::interpolated, "measured"};
   name_sources(raw, c);
   return c;
+}
+
+Gpu measured_sheet(const RawData& raw) {
+  double flops = 0, memory = 0, link = 0;
+  for (const GemmMeasurement& m : raw.gemm)
+    flops = std::max(flops, m.kernel.flops().value / m.time.value);
+  for (const Measurement<MemoryBound>& m : raw.memory_bound)
+    memory = std::max(memory, static_cast<double>(m.kernel.bytes.value) / m.time.value);
+  for (const Measurement<Collective>& m : raw.collectives)
+    link = std::max(link, static_cast<double>(m.kernel.bytes.value) / m.time.value);
+  if (flops == 0)
+    throw UserError("", "gemm", "a machine without a data sheet needs GEMM measurements");
+  // Never measured: 100 FLOP a byte is typical, and a neighbour is no faster than one's own memory.
+  if (memory == 0) memory = flops / 100;
+  if (link == 0) link = memory;
+  return {{flops}, {memory}, {link}, 1};
 }
 
 }  // namespace mllmsim

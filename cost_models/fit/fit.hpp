@@ -29,4 +29,8 @@ void fit_collectives(const std::vector<Measurement<Collective>>& raw, const Gpu&
                      const MeasuredNetwork& network, CollectiveModel& model);
 void fit_p2p(const std::vector<Measurement<PointToPoint>>& raw, const Gpu& gpu, P2pModel& model);
 
+// A data sheet for a machine that has none (a CPU, a GPU we do not know): the best rates that were
+// measured, and one SM, so that nothing is quantised in waves.
+Gpu measured_sheet(const RawData& raw);
+
 }  // namespace mllmsim

@@ -164,8 +164,11 @@ class Calibrate(Cli):
         text = self.run_mllmsim("calibrate", "gaps", INTERNVL, "--out", shapes).stdout
         self.assertIn("weight_gradient", text)
         companion = pathlib.Path(MLLMSIM).with_name("mllmsim-calibrate")
-        plan = subprocess.run([companion, "--plan", "--shapes", shapes], capture_output=True, text=True)
-        self.assertEqual(plan.returncode, 0, plan.stderr)
+        for option, what in [("--shapes", shapes), ("--scenario", INTERNVL)]:
+            plan = subprocess.run([companion, "--plan", option, what], capture_output=True, text=True)
+            self.assertEqual(plan.returncode, 0, plan.stderr)
+        plan = subprocess.run([companion, "--plan", "--scenario", "no-such"], capture_output=True, text=True)
+        self.assertEqual(plan.returncode, 2)
 
     def test_raw_measurements_are_fitted_and_used(self):
         # A GPU that runs every GEMM at 100 TFLOP/s after 5 us, measured at 300 sizes.
