@@ -133,6 +133,7 @@ Software read_software(const Node& table, Problems& problems) {
   reader.read("zero3_prefetch_layers", s.zero3_prefetch_layers, {0, 1e4});
   reader.read("grad_bytes_per_parameter", s.grad_bytes_per_parameter, kBytes);
   reader.read("optimizer_bytes_per_parameter", s.optimizer_bytes_per_parameter, kBytes);
+  reader.read("host_time_per_kernel", s.host_time_per_kernel, Zero::allowed);
   reader.read("memory_reserve", s.memory_reserve, Zero::allowed);
   return s;
 }

@@ -50,7 +50,11 @@ struct Software {
   int zero3_prefetch_layers = 1;           // layers whose parameters are gathered ahead of use
   int grad_bytes_per_parameter = 4;        // fp32 main gradients
   int optimizer_bytes_per_parameter = 12;  // fp32 master weights and two Adam moments
-  Bytes memory_reserve{4LL << 30};         // CUDA context, NCCL buffers, fragmentation
+  // Time the CPU needs to launch one kernel (Python, dispatcher, autograd). It runs ahead of the
+  // GPU, so this counts only where a layer's launches take longer than its kernels: small layers,
+  // small micro-batches, high tp.
+  Seconds host_time_per_kernel{8e-6};
+  Bytes memory_reserve{4LL << 30};  // CUDA context, NCCL buffers, fragmentation
 };
 
 }  // namespace mllmsim

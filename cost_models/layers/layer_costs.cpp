@@ -90,6 +90,17 @@ struct KeyOrder {
   bool operator()(const auto& a, const auto& b) const { return a.tied() < b.tied(); }
 };
 
+// A GPU that waits for launches: the list takes as long as launching it, each kernel its share.
+void bound_by_host(std::vector<TimedKernel>& kernels, Seconds per_kernel) {
+  const Time on_gpu = totals(kernels).time;
+  const Time on_host = to_time(per_kernel * static_cast<double>(kernels.size()));
+  if (on_host <= on_gpu || on_gpu == Time{}) return;
+  for (TimedKernel& k : kernels) {
+    k.time = to_time(to_seconds(k.time) * (on_host / on_gpu));
+    k.source = Source::estimate;
+  }
+}
+
 }  // namespace
 
 // A new pack with a known number of tokens costs only its attention and a copy of the other parts.
@@ -216,6 +227,8 @@ LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recomput
       break;
   }
   cost.model_flops = model_flops(layer, mb);
+  for (auto* kernels : {&cost.forward, &cost.recompute, &cost.backward})
+    bound_by_host(*kernels, software_.host_time_per_kernel);
   return cost;
 }
 

@@ -315,5 +315,19 @@ TEST(LayerCosts, ForgottenCostsComeBackTheSame) {
   EXPECT_EQ(totals(again.backward).time, totals(first.backward).time);
 }
 
+// Kernels of a nanosecond or so, launched in 10 us each: the pass takes as long as its launches.
+// With a CPU that needs no time it takes what the kernels take.
+TEST(LayerCosts, SmallLayersWaitForTheirLaunches) {
+  Software slow = flash();
+  slow.host_time_per_kernel = {10e-6};
+  Fixture f(gpt(1, 64, 4), 1, false, slow);
+  const LayerCost& cost = f.costs.cost(kLlmBlock, text(16, 1), Recompute::none);
+  const double launches = 10e3 * static_cast<double>(cost.forward.size());
+  EXPECT_NEAR(static_cast<double>(totals(cost.forward).time.value), launches, launches * 0.001);
+  slow.host_time_per_kernel = {0};
+  Fixture g(gpt(1, 64, 4), 1, false, slow);
+  EXPECT_LT(totals(g.costs.cost(kLlmBlock, text(16, 1), Recompute::none).forward).time.value, 1000);
+}
+
 }  // namespace
 }  // namespace mllmsim
