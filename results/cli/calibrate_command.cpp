@@ -1,5 +1,5 @@
-// mllmsim calibrate fit | import | show | scale | gaps. All but gaps, which needs a scenario, are
-// in cost_models.
+// mllmsim calibrate fit | import | show | scale | gaps. All are in cost_models but gaps, which
+// needs a scenario, and the plot of show.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -7,6 +7,7 @@
 #include "cost_models/fit/calibrate_command.hpp"
 #include "cost_models/names.hpp"
 #include "results/atomic_file.hpp"
+#include "results/calibration_chart.hpp"
 #include "results/cli/command.hpp"
 #include "results/gaps.hpp"
 #include "results/text_table.hpp"
@@ -17,12 +18,17 @@ namespace po = boost::program_options;
 namespace mllmsim {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kGapsUsage =
     "usage: mllmsim calibrate gaps RUN [key=value ...] [options]\n\n"
     "Lists the kernels of a run (a scenario file or the name of a shipped one) that rest on no\n"
     "measurement of its machine, those that matter most first. --out writes them as the to-do "
     "list\n"
     "of the measuring program: mllmsim-calibrate --shapes FILE.\n";
+
+constexpr const char* kShowUsage =
+    "usage: mllmsim calibrate show FILE [--raw RAW ... --plot OUT]\n\n"
+    "Lists every part of a calibration with its source, points and errors on held-out points.\n"
+    "--plot draws what it predicts against raw measurements (JSON lines or CSV).\n";
 
 int gaps_command(const Arguments& arguments) {
   po::options_description options("options");
@@ -31,7 +37,7 @@ int gaps_command(const Arguments& arguments) {
       "top", po::value<std::size_t>()->default_value(20), "rows to print");
   po::variables_map values;
   std::vector<std::string> words;
-  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (!parse(arguments, kGapsUsage, options, values, words)) return 0;
   if (words.empty()) throw UserError("command line", "", "gaps needs a run");
   const Scenario scenario = read_scenario(words.front(), {words.begin() + 1, words.end()});
   const Gaps found = gaps_of(scenario, values.count("all") > 0);
@@ -58,11 +64,49 @@ int gaps_command(const Arguments& arguments) {
   return 0;
 }
 
+MeasuredNetwork network_of(const po::variables_map& values) {
+  const MeasuredNetwork network{values["gpus-per-node"].as<int>(),
+                                values["nics-per-node"].as<int>(),
+                                {values["nic-gb-per-s"].as<double>() * 1e9}};
+  if (network.gpus_per_node < 1 || network.nics_per_node < 1 || !(network.nic_bandwidth.value > 0))
+    throw UserError("command line", "", "expected GPUs, NICs and NIC bandwidth above 0");
+  return network;
+}
+
+int show_command(const Arguments& arguments) {
+  using Files = std::vector<std::string>;
+  po::options_description options("options");
+  options.add_options()("plot", po::value<std::string>(), "draw a .svg, .png or .pdf file")(
+      "raw", po::value<Files>()->multitoken(), "measurements to draw")(
+      "gpus-per-node", po::value<int>()->default_value(8), "where they were measured")(
+      "nics-per-node", po::value<int>()->default_value(8), "where they were measured")(
+      "nic-gb-per-s", po::value<double>()->default_value(50), "where they were measured");
+  po::variables_map values;
+  Arguments words;
+  if (!parse(arguments, kShowUsage, options, values, words)) return 0;
+  if (values.count("plot") != values.count("raw"))
+    throw UserError("command line", "",
+                    "a calibration does not keep its measurements: a plot needs both --plot OUT "
+                    "and --raw RAW");
+  if (values.count("plot")) {
+    if (words.size() != 1) throw UserError("command line", "", "expected one calibration to plot");
+    RawData raw;
+    for (const std::string& file : values["raw"].as<Files>()) raw.append(read_raw(file));
+    const std::string out = values["plot"].as<std::string>();
+    save(calibration_chart(read_calibration(words.front()), raw, network_of(values)), out);
+    std::cerr << "wrote " << out << "\n";
+  }
+  words.insert(words.begin(), "show");
+  return run_calibrate(words, std::cout, std::cerr);
+}
+
 }  // namespace
 
 int calibrate_command(const Arguments& arguments) {
   if (!arguments.empty() && arguments[0] == "gaps")
     return gaps_command({arguments.begin() + 1, arguments.end()});
+  if (!arguments.empty() && arguments[0] == "show")
+    return show_command({arguments.begin() + 1, arguments.end()});
   return run_calibrate(arguments, std::cout, std::cerr);
 }
 
