@@ -1,0 +1,72 @@
+// How samples form micro-batches, and how unequal those are.
+//
+// Micro-batches stand in the order in which they are used: the ranks of one position of one step
+// side by side, so micro-batch m belongs to rank m % ranks, and ranks * micro_batches_per_rank of
+// them are a step. What does not fill a micro-batch or a step is dropped, as trainers do
+// (drop_last).
+#pragma once
+
+#include "strategies/data/samples.hpp"
+
+namespace mllmsim {
+
+enum class Grouping : std::uint8_t {
+  random,  // as shuffled
+  length,  // micro-batches of similar length: Hugging Face's group_by_length
+  device,  // ranks of similar load: LLaVA's even chunks
+};
+
+// Whether the LLM sees a micro-batch as rows padded to the longest sample, or as one packed
+// sequence.
+enum class Joining : std::uint8_t { padded, packed };
+
+struct Batches {
+  SampleGroups micro_batches;
+  Joining joining = Joining::padded;
+  std::int64_t ranks = 1;
+  std::int64_t micro_batches_per_rank = 1;  // in a step
+
+  std::int64_t micro_batches_per_step() const { return ranks * micro_batches_per_rank; }
+  std::int64_t steps() const {
+    return static_cast<std::int64_t>(micro_batches.size()) / micro_batches_per_step();
+  }
+  // The micro-batch of a rank at a position of a step.
+  std::span<const SampleIndex> at(std::int64_t step, std::int64_t position,
+                                  std::int64_t rank) const {
+    const std::int64_t row = step * micro_batches_per_rank + position;
+    return micro_batches[static_cast<std::size_t>(row * ranks + rank)];
+  }
+};
+
+struct BatchOptions {
+  Grouping grouping = Grouping::random;
+  std::int64_t micro_batch_size = 4;  // samples
+  std::int64_t ranks = 1;
+  std::int64_t micro_batches_per_rank = 1;
+  std::uint64_t seed = 1;
+};
+
+// Micro-batches of micro_batch_size samples, padded.
+Batches make_batches(std::span<const Sample> samples, const BatchOptions& options);
+
+// One pack a micro-batch, in shuffled order.
+Batches batches_of_packs(const SampleGroups& packs, std::int64_t ranks,
+                         std::int64_t micro_batches_per_rank, std::uint64_t seed);
+
+// What a micro-batch costs: tiles of all its samples; tokens with padding, if it is padded.
+Load load_of(std::span<const Sample> samples, std::span<const SampleIndex> micro_batch,
+             Joining joining);
+
+// Mean over micro-batches of sum_i (t_max - t_i) / (t_max * B); 0 if packed.
+double pad_ratio(std::span<const Sample> samples, const Batches& batches);
+
+// Mean over positions of sum_i (T_max - T_i) / (T_max * N), where i are the N ranks' micro-batches
+// at one position of a step. This is the waiting of ranks that meet at every micro-batch (ZeRO-3).
+// The published values can be nothing else: summed over the 32 positions of a step before ranks are
+// compared, random micro-batches would differ by a few percent.
+struct DistRatio {
+  double tiles = 0, tokens = 0;
+};
+DistRatio dist_ratio(std::span<const Sample> samples, const Batches& batches);
+
+}  // namespace mllmsim
