@@ -22,16 +22,68 @@ std::size_t whole(std::size_t available, std::int64_t unit) {
   return available - available % static_cast<std::size_t>(unit);
 }
 
+// Descending by tokens; equal ones stay in shuffled order.
+void sort_by_length(std::span<const Sample> samples, std::span<SampleIndex> group) {
+  std::stable_sort(group.begin(), group.end(), [&](SampleIndex a, SampleIndex b) {
+    return samples[a].tokens > samples[b].tokens;
+  });
+}
+
+// Of the sorted samples that the ranks take at once, rank r gets r, r + ranks, r + 2 * ranks, ...
+void deal_in_turn(std::span<SampleIndex> group, std::size_t ranks, std::span<SampleIndex> spare) {
+  const std::size_t size = group.size() / ranks;
+  for (std::size_t i = 0; i < group.size(); ++i) spare[(i % ranks) * size + i / ranks] = group[i];
+  std::copy(spare.begin(), spare.end(), group.begin());
+}
+
+// Each sorted sample to the rank with the fewest tokens that has a place left; the first of equals.
+void deal_evenly(std::span<const Sample> samples, std::span<SampleIndex> group, std::size_t ranks,
+                 std::span<SampleIndex> spare) {
+  const std::size_t size = group.size() / ranks;
+  std::vector<std::int64_t> tokens(ranks);
+  std::vector<std::size_t> count(ranks);
+  for (const SampleIndex i : group) {
+    std::size_t least = ranks;
+    for (std::size_t r = 0; r < ranks; ++r)
+      if (count[r] < size && (least == ranks || tokens[r] < tokens[least])) least = r;
+    spare[least * size + count[least]++] = i;
+    tokens[least] += samples[i].tokens;
+  }
+  std::copy(spare.begin(), spare.end(), group.begin());
+}
+
+void group_samples(std::span<const Sample> samples, const BatchOptions& options,
+                   std::span<SampleIndex> order) {
+  if (options.grouping == Grouping::random) return;
+  const auto ranks = static_cast<std::size_t>(options.ranks);
+  const std::size_t at_once = static_cast<std::size_t>(options.micro_batch_size) * ranks;
+  const std::size_t sorted_together =
+      options.grouping == Grouping::device
+          ? at_once
+          : static_cast<std::size_t>(options.micro_batch_size * options.mega_batch);
+  for (std::size_t i = 0; i < order.size(); i += sorted_together)
+    sort_by_length(samples, order.subspan(i, std::min(sorted_together, order.size() - i)));
+  std::vector<SampleIndex> spare(at_once);
+  for (std::size_t i = 0; i < order.size(); i += at_once) {
+    if (options.grouping == Grouping::device)
+      deal_evenly(samples, order.subspan(i, at_once), ranks, spare);
+    else
+      deal_in_turn(order.subspan(i, at_once), ranks, spare);
+  }
+}
+
 }  // namespace
 
 Batches make_batches(std::span<const Sample> samples, const BatchOptions& options) {
-  check(options.micro_batch_size > 0 && options.ranks > 0 && options.micro_batches_per_rank > 0,
+  check(options.micro_batch_size > 0 && options.ranks > 0 && options.micro_batches_per_rank > 0 &&
+            options.mega_batch > 0,
         "batches have positive sizes");
   Batches batches;
   batches.ranks = options.ranks;
   batches.micro_batches_per_rank = options.micro_batches_per_rank;
   std::vector<SampleIndex> order = shuffled_indices(samples.size(), options.seed);
   order.resize(whole(order.size(), options.micro_batch_size * batches.micro_batches_per_step()));
+  group_samples(samples, options, order);
   batches.micro_batches.indices = std::move(order);
   for (std::size_t end = 0; end < batches.micro_batches.indices.size();) {
     end += static_cast<std::size_t>(options.micro_batch_size);
@@ -71,14 +123,13 @@ Load load_of(std::span<const Sample> samples, std::span<const SampleIndex> micro
 }
 
 double pad_ratio(std::span<const Sample> samples, const Batches& batches) {
-  if (batches.joining == Joining::packed || batches.micro_batches.size() == 0) return 0;
-  double sum = 0;
+  if (batches.joining == Joining::packed) return 0;
+  std::int64_t padded = 0, used = 0;
   for (std::size_t m = 0; m < batches.micro_batches.size(); ++m) {
-    const auto members = batches.micro_batches[m];
-    const auto padded = static_cast<double>(load_of(samples, members, Joining::padded).tokens);
-    if (padded > 0) sum += 1 - static_cast<double>(total(samples, members).tokens) / padded;
+    padded += load_of(samples, batches.micro_batches[m], Joining::padded).tokens;
+    used += total(samples, batches.micro_batches[m]).tokens;
   }
-  return sum / static_cast<double>(batches.micro_batches.size());
+  return padded > 0 ? 1 - static_cast<double>(used) / static_cast<double>(padded) : 0;
 }
 
 DistRatio dist_ratio(std::span<const Sample> samples, const Batches& batches) {

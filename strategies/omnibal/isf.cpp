@@ -5,8 +5,6 @@
 namespace mllmsim {
 namespace {
 
-constexpr std::int64_t kKeptSlack = 128;  // tokens: Q'_t = Q_t - 128
-
 // Carries its sizes along: a shuffled list of indices would fetch every sample from anywhere in
 // memory.
 struct Item {
@@ -66,10 +64,11 @@ class Pool {
 
 }  // namespace
 
+PackLimits default_keep(const PackLimits& limits) { return {limits.tiles, limits.tokens - 128}; }
+
 Packing pack_isf(std::span<const Sample> samples, const IsfOptions& options) {
   const PackLimits& limits = options.limits;
-  const PackLimits keep =
-      options.keep.value_or(PackLimits{limits.tiles, limits.tokens - kKeptSlack});
+  const PackLimits keep = options.keep.value_or(default_keep(limits));
   Packing packing;
   Random random(options.seed);
   Pool pool(samples, limits, packing);

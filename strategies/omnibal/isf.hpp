@@ -14,10 +14,13 @@ namespace mllmsim {
 
 struct IsfOptions {
   PackLimits limits{};
-  std::optional<PackLimits> keep{};  // Q'_v and Q'_t; the paper's (Q_v, Q_t - 128) if not given
+  std::optional<PackLimits> keep{};  // Q'_v and Q'_t; default_keep() if not given
   int rounds = 10;
   std::uint64_t seed = 1;
 };
+
+// The paper's thresholds: (Q_v, Q_t - 128).
+PackLimits default_keep(const PackLimits& limits);
 
 Packing pack_isf(std::span<const Sample> samples, const IsfOptions& options);
 

@@ -38,16 +38,17 @@ std::int64_t one_resource(const std::vector<std::int64_t>& count) {
 // empty, and those of different packs add up.
 std::int64_t by_tiles_beside_long_samples(std::span<const Sample> samples,
                                           const PackLimits& limits) {
-  double least = static_cast<double>(limits.tokens);
+  Sample least{
+      1, static_cast<std::int32_t>(limits.tokens)};  // of tokens a tile, compared as fractions
   for (const Sample& s : samples)
-    if (s.tiles > 0 && fits(s, limits)) least = std::min(least, double{1} * s.tokens / s.tiles);
+    if (s.tiles > 0 && std::int64_t{s.tokens} * least.tiles < std::int64_t{least.tokens} * s.tiles)
+      least = s;
   std::int64_t tiles = 0;
   for (const Sample& s : samples) {
     if (!fits(s, limits)) continue;
     tiles += s.tiles;
-    if (2 * std::int64_t{s.tokens} <= limits.tokens || least <= 0) continue;
-    const auto beside =
-        static_cast<std::int64_t>(static_cast<double>(limits.tokens - s.tokens) / least);
+    if (2 * std::int64_t{s.tokens} <= limits.tokens || least.tokens == 0) continue;
+    const std::int64_t beside = (limits.tokens - s.tokens) * least.tiles / least.tokens;
     tiles += std::max<std::int64_t>(0, limits.tiles - s.tiles - beside);
   }
   return ceil_div(tiles, limits.tiles);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "strategies/data/batching.hpp"
+#include "strategies/omnibal/best_fit.hpp"
 #include "strategies/omnibal/isf.hpp"
 
 namespace mllmsim {
@@ -53,6 +55,54 @@ TEST(Isf, GivesAnOversizedSampleItsOwnPackAndSaysSo) {
 }
 
 TEST(Isf, OfNothingIsNothing) { EXPECT_EQ(pack_isf({}, {.limits = {9, 4096}}).packs.size(), 0u); }
+
+TEST(BestFit, FillsTilesAndEvensOutTokens) {
+  // Two packs of 9 tiles: 5 and four ones each. The ones sum to 4000, so each pack gets 2000 of
+  // them: 800 + 600 + 400 + 200 and 700 + 500 + 500 + 300.
+  const Samples samples = {{5, 1300}, {5, 1300}, {1, 800}, {1, 700}, {1, 600},
+                           {1, 500},  {1, 500},  {1, 400}, {1, 300}, {1, 200}};
+  const Packing packing = pack_best_fit(samples, {9, 4096});
+  EXPECT_EQ(loads(samples, packing), std::vector<Load>(2, Load{9, 3300}));
+}
+
+TEST(BestFit, PacksByTokensWhereTheyAreScarce) {
+  const Samples samples(8, Sample{1, 2000});
+  EXPECT_EQ(loads(samples, pack_best_fit(samples, {9, 4096})), std::vector<Load>(4, Load{2, 4000}));
+}
+
+TEST(BestFit, TakesSamplesWithoutTiles) {
+  const Samples samples = {{0, 1000}, {0, 1000}, {9, 2000}};
+  EXPECT_EQ(loads(samples, pack_best_fit(samples, {9, 4096})), (std::vector<Load>{{9, 4000}}));
+}
+
+TEST(BestFit, OfNothingIsNothing) { EXPECT_EQ(pack_best_fit({}, {9, 4096}).packs.size(), 0u); }
+
+// Mixed data, as in a real set: many samples of one tile, some of 3 and 5, text of all lengths.
+Samples mixed_samples() {
+  Samples samples;
+  for (std::int32_t i = 0; i < 20000; ++i) {
+    const std::int32_t tiles = i % 10 < 6 ? 1 : i % 10 < 9 ? 3 : 5;
+    samples.push_back({tiles, tiles * 256 + 50 + i * 7919 % 350});
+  }
+  return samples;
+}
+
+TEST(BestFit, NeedsAlmostNoMorePacksThanTheBound) {
+  const Samples samples = mixed_samples();
+  const auto bound = static_cast<double>(fewest_packs(samples, {9, 4096}));
+  EXPECT_LT(static_cast<double>(pack_best_fit(samples, {9, 4096}).packs.size()), 1.002 * bound);
+}
+
+TEST(BestFit, MakesPacksMoreEqualThanIsf) {
+  const Samples samples = mixed_samples();
+  const auto ratio = [&](const Packing& p) {
+    return dist_ratio(samples, batches_of_packs(p.packs, 8, 1, 1));
+  };
+  const DistRatio best_fit = ratio(pack_best_fit(samples, {9, 4096}));
+  const DistRatio isf = ratio(pack_isf(samples, {.limits = {9, 4096}}));
+  EXPECT_LT(best_fit.tiles, isf.tiles);
+  EXPECT_LT(best_fit.tokens, isf.tokens);
+}
 
 TEST(Limits, AreTheLongestSampleAndTheTilesThatGoWithIt) {
   // Tokens a tile: 400 and 600, 500 in the mean; 2400 / 500 = 4.8 tiles.
@@ -116,6 +166,12 @@ RC_GTEST_PROP(Isf, PutsEverySampleIntoOnePackWithinTheLimits, ()) {
   const PackLimits limits{*rc::gen::inRange(1, 20), *rc::gen::inRange(100, 6000)};
   const IsfOptions options{.limits = limits, .rounds = *rc::gen::inRange(0, 12)};
   expect_a_packing(samples, pack_isf(samples, options), limits);
+}
+
+RC_GTEST_PROP(BestFit, PutsEverySampleIntoOnePackWithinTheLimits, ()) {
+  const Samples samples = any_samples();
+  const PackLimits limits{*rc::gen::inRange(1, 20), *rc::gen::inRange(100, 6000)};
+  expect_a_packing(samples, pack_best_fit(samples, limits), limits);
 }
 
 RC_GTEST_PROP(Isf, GivesTheSamePacksForTheSameSeed, (std::uint64_t seed)) {
