@@ -1,0 +1,276 @@
+// mllmsim pack LENGTHS|MIXTURE: pack a data set with ISF, best fit or both, and say how good the
+// packs are.
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <chrono>
+#include <iostream>
+
+#include "results/atomic_file.hpp"
+#include "results/cli/command.hpp"
+#include "results/parquet.hpp"
+#include "results/text_table.hpp"
+#include "results/version.hpp"
+#include "scenarios/data_lengths.hpp"
+#include "scenarios/data_mixture.hpp"
+#include "sim/errors.hpp"
+#include "strategies/data/batching.hpp"
+#include "strategies/omnibal/best_fit.hpp"
+#include "strategies/omnibal/isf.hpp"
+
+namespace po = boost::program_options;
+
+namespace mllmsim {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: mllmsim pack LENGTHS|MIXTURE [key=value ...] [options]\n\n"
+    "Packs samples into sequences of at most Q_v tiles and Q_t tokens. LENGTHS is a .json, .csv "
+    "or\n"
+    ".parquet file with vit_num and token_num of each sample, or a meta file that lists several;\n"
+    "MIXTURE is a .toml file or the name of a shipped one, and key=value changes it: "
+    "max_tiles=1.\n";
+
+struct Figures {
+  std::string algorithm;
+  std::size_t packs = 0, below = 0, oversized = 0;
+  double samples_a_pack = 0, fill_tiles = 0, fill_tokens = 0, seconds = 0;
+  DistRatio dist;
+};
+
+struct PackOptions {
+  PackLimits limits, keep;
+  int rounds = 10;
+  std::uint64_t seed = 1;
+  std::int64_t ranks = 8;
+};
+
+Figures judge(const std::string& algorithm, const DataSet& data, const Packing& packing,
+              const PackOptions& options, double seconds) {
+  const std::span<const Sample> samples = data.samples;
+  Figures f;
+  f.algorithm = algorithm;
+  f.packs = packing.packs.size();
+  f.oversized = packing.oversized.size();
+  for (std::size_t p = 0; p < packing.packs.size(); ++p) {
+    const Load load = total(samples, packing.packs[p]);
+    f.below += load.tiles < options.keep.tiles && load.tokens < options.keep.tokens;
+  }
+  const Load sum = total(samples);
+  const auto packs = static_cast<double>(f.packs);
+  f.samples_a_pack = static_cast<double>(samples.size()) / packs;
+  f.fill_tiles =
+      static_cast<double>(sum.tiles) / (packs * static_cast<double>(options.limits.tiles));
+  f.fill_tokens =
+      static_cast<double>(sum.tokens) / (packs * static_cast<double>(options.limits.tokens));
+  f.seconds = seconds;
+  f.dist = dist_ratio(samples, batches_of_packs(packing.packs, options.ranks, 1, options.seed));
+  return f;
+}
+
+Packing timed_pack(const std::string& algorithm, const DataSet& data, const PackOptions& options,
+                   double& seconds) {
+  const auto start = std::chrono::steady_clock::now();
+  Packing packing =
+      algorithm == "isf"
+          ? pack_isf(data.samples, {options.limits, options.keep, options.rounds, options.seed})
+          : pack_best_fit(data.samples, options.limits);
+  seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return packing;
+}
+
+// A row a sample: its pack, its position there, its number in the data set and the set it is from.
+Table membership(const DataSet& data, const Packing& packing) {
+  std::vector<std::uint32_t> set_of(data.samples.size());
+  for (std::size_t s = 0; s < data.sets.size(); ++s)
+    std::fill(set_of.begin() + static_cast<std::ptrdiff_t>(data.sets[s].begin),
+              set_of.begin() + static_cast<std::ptrdiff_t>(data.sets[s].end),
+              static_cast<std::uint32_t>(s));
+  std::vector<std::int64_t> pack, position, sample, tiles, tokens;
+  for (auto* column : {&pack, &position, &sample, &tiles, &tokens})
+    column->reserve(data.samples.size());
+  StringColumn set;
+  for (std::size_t p = 0; p < packing.packs.size(); ++p) {
+    std::int64_t at = 0;
+    for (const SampleIndex i : packing.packs[p]) {
+      pack.push_back(static_cast<std::int64_t>(p));
+      position.push_back(at++);
+      sample.push_back(i);
+      tiles.push_back(data.samples[i].tiles);
+      tokens.push_back(data.samples[i].tokens);
+      set.push_back(data.sets[set_of[i]].name);
+    }
+  }
+  return {{{"pack", pack},
+           {"position", position},
+           {"sample", sample},
+           {"set", set},
+           {"tiles", tiles},
+           {"tokens", tokens}}};
+}
+
+void write_membership(const DataSet& data, const Packing& packing, const std::string& algorithm,
+                      const PackOptions& options, const std::string& source,
+                      const std::string& path) {
+  const Metadata metadata = {{"data", source},
+                             {"algorithm", algorithm},
+                             {"q_v", std::to_string(options.limits.tiles)},
+                             {"q_t", std::to_string(options.limits.tokens)},
+                             {"seed", std::to_string(options.seed)},
+                             {"version", std::string(version())}};
+  write_parquet(membership(data, packing), metadata, path);
+  std::cerr << "wrote " << path << "\n";
+}
+
+double above(std::size_t packs, std::size_t bound) {
+  return static_cast<double>(packs) / static_cast<double>(bound) - 1;
+}
+
+std::string table_text(const std::vector<Figures>& all, std::size_t bound) {
+  std::vector<TextColumn> columns = {{"", Align::left}};
+  for (const Figures& f : all) columns.push_back({f.algorithm});
+  TextTable table(columns);
+  const auto row = [&](const char* name, auto cell) {
+    std::vector<std::string> cells = {name};
+    for (const Figures& f : all) cells.push_back(cell(f));
+    table.add_row(cells);
+  };
+  row("packs", [](const Figures& f) { return std::to_string(f.packs); });
+  row("above the lower bound",
+      [&](const Figures& f) { return fmt::format("{:.2f} %", 100 * above(f.packs, bound)); });
+  row("samples a pack", [](const Figures& f) { return fmt::format("{:.2f}", f.samples_a_pack); });
+  row("tiles filled", [](const Figures& f) { return fmt::format("{:.2f} %", 100 * f.fill_tiles); });
+  row("tokens filled",
+      [](const Figures& f) { return fmt::format("{:.2f} %", 100 * f.fill_tokens); });
+  row("dist ratio, tiles", [](const Figures& f) { return fmt::format("{:.4f}", f.dist.tiles); });
+  row("dist ratio, tokens", [](const Figures& f) { return fmt::format("{:.4f}", f.dist.tokens); });
+  row("packs below threshold", [](const Figures& f) { return std::to_string(f.below); });
+  row("oversized samples", [](const Figures& f) { return std::to_string(f.oversized); });
+  row("seconds", [](const Figures& f) { return fmt::format("{:.3f}", f.seconds); });
+  return table.text(2, 100);
+}
+
+std::string summary(const DataSet& data, const PackOptions& options, std::size_t bound,
+                    const std::vector<Figures>& all) {
+  const Load sum = total(data.samples);
+  const auto count = static_cast<double>(data.samples.size());
+  return fmt::format(
+             "{} samples in {} {}, {:.2f} tiles and {:.0f} tokens a sample\n"
+             "Q_v {} tiles, Q_t {} tokens; kept from {} tiles or {} tokens; at least {} packs; "
+             "dist ratios over {} ranks\n\n",
+             data.samples.size(), data.sets.size(), data.sets.size() == 1 ? "set" : "sets",
+             static_cast<double>(sum.tiles) / count, static_cast<double>(sum.tokens) / count,
+             options.limits.tiles, options.limits.tokens, options.keep.tiles, options.keep.tokens,
+             bound, options.ranks) +
+         table_text(all, bound);
+}
+
+std::string to_json(const DataSet& data, const PackOptions& options, std::size_t bound,
+                    const std::vector<Figures>& all) {
+  boost::json::array packings;
+  for (const Figures& f : all)
+    packings.push_back({{"algorithm", f.algorithm},
+                        {"packs", f.packs},
+                        {"above_lower_bound", above(f.packs, bound)},
+                        {"samples_per_pack", f.samples_a_pack},
+                        {"fill_tiles", f.fill_tiles},
+                        {"fill_tokens", f.fill_tokens},
+                        {"dist_ratio_tiles", f.dist.tiles},
+                        {"dist_ratio_tokens", f.dist.tokens},
+                        {"packs_below_threshold", f.below},
+                        {"oversized_samples", f.oversized},
+                        {"seconds", f.seconds}});
+  const boost::json::object object = {
+      {"samples", data.samples.size()}, {"q_v", options.limits.tiles},
+      {"q_t", options.limits.tokens},   {"ranks", options.ranks},
+      {"lower_bound", bound},           {"packings", packings}};
+  return boost::json::serialize(object) + "\n";
+}
+
+// A whole number of at least `least`, or `otherwise` if the option is not there.
+std::int64_t number(const po::variables_map& values, const char* name, std::int64_t least,
+                    std::int64_t otherwise) {
+  if (!values.count(name)) return otherwise;
+  const auto value = values[name].as<std::int64_t>();
+  constexpr std::int64_t kMost = 100'000'000;
+  if (value < least || value > kMost)
+    throw UserError("command line", fmt::format("--{}", name),
+                    fmt::format("expected a whole number from {} to {}", least, kMost));
+  return value;
+}
+
+PackOptions options_of(const po::variables_map& values, const DataSet& data) {
+  PackOptions o;
+  o.limits = choose_limits(data.samples);
+  o.limits.tiles = number(values, "q-v", 1, o.limits.tiles);
+  o.limits.tokens = number(values, "q-t", 1, o.limits.tokens);
+  o.keep = default_keep(o.limits);
+  o.keep.tiles = number(values, "keep-v", 0, o.keep.tiles);
+  o.keep.tokens = number(values, "keep-t", 0, o.keep.tokens);
+  o.rounds = static_cast<int>(number(values, "rounds", 0, o.rounds));
+  o.ranks = number(values, "ranks", 1, o.ranks);
+  o.seed = values["seed"].as<std::uint64_t>();
+  return o;
+}
+
+std::vector<std::string> algorithms_of(const po::variables_map& values) {
+  const auto name = values["algorithm"].as<std::string>();
+  if (name == "both") return {"isf", "best-fit"};
+  if (name == "isf" || name == "best-fit") return {name};
+  throw UserError("command line", "--algorithm", "expected isf, best-fit or both, found " + name);
+}
+
+DataSet data_of(const std::vector<std::string>& words, std::uint64_t seed) {
+  const std::vector<std::string> overrides(words.begin() + 1, words.end());
+  if (!is_lengths_file(words[0])) return generate(read_mixture(words[0], overrides), seed);
+  if (!overrides.empty())
+    throw UserError("command line", overrides[0],
+                    "only a mixture can be changed, not a lengths file");
+  return read_lengths(words[0]);
+}
+
+}  // namespace
+
+int pack_command(const Arguments& arguments) {
+  po::options_description options("options");
+  const auto whole = [] { return po::value<std::int64_t>(); };
+  options.add_options()("q-v", whole(), "most tiles of a pack (default: chosen from the data)")(
+      "q-t", whole(), "most tokens of a pack (default: the longest sample)")(
+      "keep-v", whole(), "ISF keeps packs from this many tiles (default: Q_v)")(
+      "keep-t", whole(), "... or this many tokens (default: Q_t - 128)")(
+      "algorithm", po::value<std::string>()->default_value("both"), "isf, best-fit or both")(
+      "rounds", whole(), "rounds of ISF (default 10)")(
+      "seed", po::value<std::uint64_t>()->default_value(1), "of the mixture and of ISF")(
+      "ranks", whole(), "data-parallel ranks for the dist ratios (default 8)")(
+      "out,o", po::value<std::string>(), "write who is in which pack to this Parquet file")(
+      "json", "print JSON instead of a table");
+  po::variables_map values;
+  std::vector<std::string> words;
+  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (words.empty()) {
+    std::string names;
+    for (const std::string& m : shipped_mixtures()) names += (names.empty() ? "" : ", ") + m;
+    throw UserError("command line", "", "pack needs a lengths file or a mixture: " + names);
+  }
+  const std::vector<std::string> algorithms = algorithms_of(values);
+  if (values.count("out") && algorithms.size() > 1)
+    throw UserError("command line", "--out", "needs one --algorithm, isf or best-fit");
+
+  const DataSet data = data_of(words, values["seed"].as<std::uint64_t>());
+  const PackOptions chosen = options_of(values, data);
+  const std::size_t bound = fewest_packs(data.samples, chosen.limits);
+  std::vector<Figures> all;
+  for (const std::string& algorithm : algorithms) {
+    double seconds = 0;
+    const Packing packing = timed_pack(algorithm, data, chosen, seconds);
+    all.push_back(judge(algorithm, data, packing, chosen, seconds));
+    if (values.count("out"))
+      write_membership(data, packing, algorithm, chosen, words[0], values["out"].as<std::string>());
+  }
+  std::cout << (values.count("json") ? to_json(data, chosen, bound, all)
+                                     : summary(data, chosen, bound, all));
+  std::cout.flush();
+  return 0;
+}
+
+}  // namespace mllmsim
