@@ -8,7 +8,7 @@
 
 #include "scenarios/merge.hpp"
 #include "scenarios/shipped_files.hpp"
-#include "scenarios/suggest.hpp"
+#include "scenarios/text.hpp"
 #include "scenarios/toml_parse.hpp"
 #include "scenarios/toml_reader.hpp"
 
