@@ -1,5 +1,7 @@
 #include "results/plot/chart.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,9 +15,9 @@ namespace mllmsim {
 namespace {
 
 // Okabe and Ito, Color Universal Design (2008); yellow last, as it is faint on white.
-constexpr std::array kColours{"#000000", "#e69f00", "#56b4e9", "#009e73",
-                              "#0072b2", "#d55e00", "#cc79a7", "#f0e442"};
-constexpr const char* kGuideColour = "#606060";
+constexpr std::array<std::uint32_t, 8> kColours{0x000000, 0xe69f00, 0x56b4e9, 0x009e73,
+                                                0x0072b2, 0xd55e00, 0xcc79a7, 0xf0e442};
+constexpr std::uint32_t kGuideColour = 0x606060;
 
 PictureFormat format_of(const std::filesystem::path& file) {
   const std::string extension = file.extension().string();
@@ -54,6 +56,24 @@ std::vector<DrawnSeries> in_drawing_order(const Chart& chart) {
   return out;
 }
 
+std::string terminal(const Chart& chart, PictureFormat format) {
+  constexpr double kPixelsPerInch = 96;
+  const int w = chart.width_px, h = chart.height_px;
+  const auto with = [](const std::string& kind) {
+    return fmt::format("set encoding utf8\nset terminal {}\n", kind);
+  };
+  switch (format) {
+    case PictureFormat::svg:
+      return with(fmt::format("svg size {},{} font 'Sans,18' background 'white'", w, h));
+    case PictureFormat::png:
+      return with(fmt::format("pngcairo size {},{} font 'Sans,14'", w, h));
+    case PictureFormat::pdf:
+      return with(fmt::format("pdfcairo size {}in,{}in font 'Sans,14' fontscale 1",
+                              w / kPixelsPerInch, h / kPixelsPerInch));
+  }
+  throw InternalError("unknown picture format");
+}
+
 void save(const Chart& chart, const std::filesystem::path& file) {
   const PictureFormat format = format_of(file);
   for (const Series& s : chart.series) {
@@ -62,6 +82,7 @@ void save(const Chart& chart, const std::filesystem::path& file) {
     check_values(s.y, chart.log_y);
   }
   std::string picture = render(chart, format);
+  if (picture.empty()) throw EnvironmentError("gnuplot drew nothing");
   if (format == PictureFormat::pdf) forget_creation_date(picture);
   write_file_atomically(file, picture);
 }

@@ -12,7 +12,6 @@ namespace mllmsim {
 namespace {
 
 constexpr std::array kMarkers{7, 5, 9, 13, 11};  // filled: circle, square, triangle, diamond, ...
-constexpr double kPixelsPerInch = 96;
 
 // A double-quoted string. In these gnuplot runs `commands`, and has no escape for the mark itself.
 std::string quoted(const std::string& text) {
@@ -30,35 +29,21 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-std::string terminal(const Chart& chart, PictureFormat format) {
-  const auto [w, h] = std::pair(chart.width_px, chart.height_px);
-  switch (format) {
-    case PictureFormat::svg:
-      return fmt::format("svg size {},{} font 'Sans,18' background 'white'", w, h);
-    case PictureFormat::png:
-      return fmt::format("pngcairo size {},{} font 'Sans,14'", w, h);
-    case PictureFormat::pdf:
-      return fmt::format("pdfcairo size {}in,{}in font 'Sans,14' fontscale 1", w / kPixelsPerInch,
-                         h / kPixelsPerInch);
-  }
-  throw InternalError("unknown picture format");
-}
-
 std::string look(const DrawnSeries& d) {
   switch (d.series->style) {
     case SeriesStyle::points:
-      return fmt::format("points pointtype {} pointsize 0.6 linecolor rgb '{}'",
+      return fmt::format("points pointtype {} pointsize 0.6 linecolor rgb '#{:06x}'",
                          kMarkers[d.marker % kMarkers.size()], d.colour);
     case SeriesStyle::line:
-      return fmt::format("lines linewidth 1.5 linecolor rgb '{}'", d.colour);
+      return fmt::format("lines linewidth 1.5 linecolor rgb '#{:06x}'", d.colour);
     case SeriesStyle::guide:
-      return fmt::format("lines linewidth 1.2 dashtype 2 linecolor rgb '{}'", d.colour);
+      return fmt::format("lines linewidth 1.2 dashtype 2 linecolor rgb '#{:06x}'", d.colour);
   }
   throw InternalError("unknown series style");
 }
 
 std::string script(const Chart& chart, PictureFormat format) {
-  std::string out = fmt::format("set encoding utf8\nset terminal {}\n", terminal(chart, format));
+  std::string out = terminal(chart, format);
   out += fmt::format("set title {} noenhanced\n", quoted(chart.title));
   out += fmt::format("set xlabel {} noenhanced\n", quoted(chart.x_label));
   out += fmt::format("set ylabel {} noenhanced\n", quoted(chart.y_label));
@@ -88,9 +73,7 @@ std::string script(const Chart& chart, PictureFormat format) {
 }  // namespace
 
 std::string render(const Chart& chart, PictureFormat format) {
-  std::string picture = run_gnuplot(script(chart, format));
-  if (picture.empty()) throw EnvironmentError("gnuplot drew nothing");
-  return picture;
+  return run_gnuplot(script(chart, format));
 }
 
 }  // namespace mllmsim

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "results/calibration_chart.hpp"
 #include "sim/errors.hpp"
@@ -70,12 +73,14 @@ TEST_F(Plot, LogarithmicAxesAndASeriesForTheLegendOnly) {
 }
 
 TEST_F(Plot, SameChartSameBytes) {
-  for (const std::string extension : {".svg", ".png", ".pdf"}) {
-    save(tiny(), dir_ / ("a" + extension));
-    ::usleep(1'100'000);  // a time stamp would differ
-    save(tiny(), dir_ / ("b" + extension));
+  const auto save_as = [&](const std::string& name) {
+    for (const char* extension : {".svg", ".png", ".pdf"}) save(tiny(), dir_ / (name + extension));
+  };
+  save_as("a");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // a time stamp would differ
+  save_as("b");
+  for (const std::string extension : {".svg", ".png", ".pdf"})
     EXPECT_EQ(contents(dir_ / ("a" + extension)), contents(dir_ / ("b" + extension)));
-  }
 }
 
 TEST_F(Plot, NoTextReachesAShellOrEndsItsQuotes) {
