@@ -7,6 +7,8 @@
 //   zero_stage 0   all-reduce of gradients at the same place.
 //
 // Then all stages meet (gradient norm, overflow check) and each runs its optimizer.
+#include <algorithm>
+
 #include "sim/errors.hpp"
 #include "strategies/lower/groups.hpp"
 #include "strategies/lower/lowering.hpp"
@@ -58,35 +60,89 @@ void Lowering::add_data_parallel() {
   }
 }
 
+bool Lowering::in_buckets(int rank, int c) const {
+  return rank == 0 && c == 0 && job_.parallelism.data_parallel_size > 1;
+}
+
+// Runs of segments [from, to) with at least a bucket's parameters each; the last may be smaller.
+std::vector<std::pair<std::size_t, std::size_t>> Lowering::buckets(const PassTasks& pass) const {
+  // Megatron's default: 40 million parameters, more for many replicas so that shards stay large.
+  const std::int64_t full =
+      std::max<std::int64_t>(40'000'000, 1'000'000LL * job_.parallelism.data_parallel_size);
+  std::vector<std::pair<std::size_t, std::size_t>> runs;
+  std::int64_t held = full;
+  for (std::size_t i = 0; i < pass.segments.size(); ++i) {
+    if (held >= full) {
+      runs.emplace_back(i, i);
+      held = 0;
+    }
+    runs.back().second = i + 1;
+    held += parameters_per_gpu(job_, {pass.segments[i].layer}, true);
+  }
+  return runs;
+}
+
+namespace {
+
+std::int64_t bucket_parameters(const Job& job, const PassTasks& pass, std::size_t from,
+                               std::size_t to) {
+  Chunk layers;
+  for (std::size_t i = from; i < to; ++i) layers.push_back(pass.segments[i].layer);
+  return parameters_per_gpu(job, layers, true);
+}
+
+}  // namespace
+
 void Lowering::add_parameter_gathers(int rank) {
   const bool overlap = job_.software.overlap_param_gather;
-  for (int c = 0; c < (overlap ? chunks() : 1); ++c) {
-    const std::int64_t n =
-        overlap ? parameters_per_gpu(job_, chunk(rank, c), true) : parameters_of(rank, true);
-    if (n == 0) continue;
-    const auto gathers = add_collective(rank, CollectiveOp::all_gather, kParameterBytes * n);
+  const auto gather = [&](std::int64_t n, auto&& first_task_of_replica) {
+    if (n == 0) return;
+    const auto tasks = add_collective(rank, CollectiveOp::all_gather, kParameterBytes * n);
     for (int r = 0; r < replicas(); ++r)
-      program_.add_dependency(gathers[static_cast<std::size_t>(r)],
-                              tasks_of(r, rank, {true, 0, static_cast<std::uint32_t>(c)}).first());
+      program_.add_dependency(tasks[static_cast<std::size_t>(r)], first_task_of_replica(r));
+  };
+  if (!overlap)
+    return gather(parameters_of(rank, true), [&](int r) {
+      return tasks_of(r, rank, {true, 0, 0}).first();
+    });
+  for (int c = 0; c < chunks(); ++c) {
+    const Pass pass{true, 0, static_cast<std::uint32_t>(c)};
+    if (!in_buckets(rank, c)) {
+      gather(parameters_per_gpu(job_, chunk(rank, c), true),
+             [&](int r) { return tasks_of(r, rank, pass).first(); });
+      continue;
+    }
+    for (const auto& [from, to] : buckets(tasks_of(0, rank, pass)))
+      gather(bucket_parameters(job_, tasks_of(0, rank, pass), from, to),
+             [&, i = from](int r) { return tasks_of(r, rank, pass).segments[i].first; });
   }
 }
 
 void Lowering::add_gradient_reductions(int rank) {
   const CollectiveOp op =
       job_.parallelism.zero_stage == 1 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
-  const bool overlap = job_.software.overlap_grad_reduce;
-  // Backwards leave the chunks in reverse order.
-  for (int c = overlap ? chunks() - 1 : 0; c >= 0; --c) {
-    const std::int64_t n =
-        overlap ? parameters_per_gpu(job_, chunk(rank, c), true) : parameters_of(rank, true);
-    if (n == 0) continue;
+  const auto last = static_cast<std::uint32_t>(micro_batches(0) - 1);
+  const auto reduce = [&](std::int64_t n, auto&& last_task_of_replica) {
+    if (n == 0) return;
     const auto tasks = add_collective(rank, op, job_.software.grad_bytes_per_parameter * n);
-    for (int r = 0; r < replicas(); ++r) {
-      const auto last = static_cast<std::uint32_t>(micro_batches(r) - 1);
-      program_.add_dependency(
-          tasks_of(r, rank, {false, last, static_cast<std::uint32_t>(c)}).last(),
-          tasks[static_cast<std::size_t>(r)]);
+    for (int r = 0; r < replicas(); ++r)
+      program_.add_dependency(last_task_of_replica(r), tasks[static_cast<std::size_t>(r)]);
+  };
+  if (!job_.software.overlap_grad_reduce)
+    return reduce(parameters_of(rank, true), [&](int r) {
+      return tasks_of(r, rank, {false, last, 0}).last();
+    });
+  // Backwards leave the chunks in reverse order.
+  for (int c = chunks() - 1; c >= 0; --c) {
+    const Pass pass{false, last, static_cast<std::uint32_t>(c)};
+    if (!in_buckets(rank, c)) {
+      reduce(parameters_per_gpu(job_, chunk(rank, c), true),
+             [&](int r) { return tasks_of(r, rank, pass).last(); });
+      continue;
     }
+    for (const auto& [from, to] : buckets(tasks_of(0, rank, pass)))
+      reduce(bucket_parameters(job_, tasks_of(0, rank, pass), from, to),
+             [&, i = to - 1](int r) { return tasks_of(r, rank, pass).segments[i].last; });
   }
 }
 

@@ -45,6 +45,7 @@ class Lowering {
   // passes.cpp: compute and tp tasks in schedule order.
   void add_passes(int replica, int rank);
   PassTasks add_pass(DeviceId device, int rank, const Pass& pass, const MicroBatch& micro_batch);
+  bool by_layer(int rank, const Pass& pass) const;
   PassTasks add_given_pass(DeviceId device, int rank, const Pass& pass);
   Segment add_chunk(DeviceId device, const Chunk& chunk, const Pass& pass, const MicroBatch& mb);
   Segment add_layer(DeviceId device, const PlannedLayer& layer, const Pass& pass,
@@ -63,6 +64,8 @@ class Lowering {
   void add_data_parallel();
   void add_parameter_gathers(int rank);
   void add_gradient_reductions(int rank);
+  bool in_buckets(int rank, int chunk) const;
+  std::vector<std::pair<std::size_t, std::size_t>> buckets(const PassTasks& pass) const;
   void add_optimizer();
   std::int64_t parameters_of(int rank, bool only_trained) const;
   std::vector<TaskId> add_collective(int rank, CollectiveOp op, std::int64_t bytes);

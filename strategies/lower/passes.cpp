@@ -31,10 +31,19 @@ PassTasks Lowering::add_given_pass(DeviceId d, int rank, const Pass& pass) {
   return {{{id, id, {}}}};
 }
 
+// Passes whose layers communicate one by one have a task a layer even at stage granularity.
+bool Lowering::by_layer(int rank, const Pass& pass) const {
+  if (job_.parallelism.zero_stage == 3) return true;
+  if (!in_buckets(rank, static_cast<int>(pass.chunk))) return false;
+  const auto last = static_cast<std::uint32_t>(micro_batches(0) - 1);
+  return pass.forward ? job_.parallelism.zero_stage == 1 && job_.software.overlap_param_gather &&
+                            pass.micro_batch == 0
+                      : job_.software.overlap_grad_reduce && pass.micro_batch == last;
+}
+
 PassTasks Lowering::add_pass(DeviceId d, int rank, const Pass& pass, const MicroBatch& mb) {
   const Chunk& layers = chunk(rank, static_cast<int>(pass.chunk));
-  const bool by_layer = job_.parallelism.zero_stage == 3;
-  if (job_.granularity == Granularity::stage && !by_layer)
+  if (job_.granularity == Granularity::stage && !by_layer(rank, pass))
     return {{add_chunk(d, layers, pass, mb)}};
   PassTasks out;
   const auto add = [&](const PlannedLayer& layer) {
