@@ -1,12 +1,17 @@
-// Lengths files: one record a sample, `vit_num` tiles and `token_num` LLM tokens, image tokens
+// Lengths files: a record a sample, `vit_num` tiles and `token_num` LLM tokens, image tokens
 // included.
 //
-//   .json     OmniBal's: [{"vit_num": 5, "token_num": 1359, "image_flags": 5}, ...]
-//   .json     a meta file: {"SET": {"token_lengths": "FILE"}, ...} or {"SET": "FILE", ...},
-//   relative to itself .csv      the same names in the first line .parquet  columns of those names
+//   .json      OmniBal's: [{"vit_num": 5, "token_num": 1359, "image_flags": 5}, ...]
 //
-// Other columns and keys are passed over. Files are read as a stream, about 10 million records a
-// second. Each file is one set of the result, named in the meta file or after itself.
+//   .json      a meta file, with paths relative to it:
+//              {"SET": {"token_lengths": "FILE"}, ...} or {"SET": "FILE", ...}
+//
+//   .csv       the same names in the first line
+//
+//   .parquet   64-bit columns of those names
+//
+// Other columns and keys are passed over. A million records take about half a second. Each file is
+// one set of the result, named in the meta file or after itself.
 #pragma once
 
 #include <filesystem>

@@ -1,9 +1,8 @@
 // A data set described instead of listed: sets with a histogram of tiles and a distribution of text
 // lengths.
 //
-//   tokens of a sample = min(max_tokens, tiles * tokens_per_tile + text)
-//   text               = shift + median * exp(sigma * z), z standard normal, rounded, at most
-//   text.max
+//   tokens = min(max_tokens, tiles * tokens_per_tile + text)
+//   text = min(text.max, shift + median * exp(sigma * z)), rounded, z standard normal
 //
 // Tiles follow InternVL's dynamic resolution: a grid of at most max_tiles tiles that has nearly the
 // image's aspect ratio, and a thumbnail if the grid is larger than one tile; with max_tiles = 4

@@ -57,18 +57,17 @@ void group_samples(std::span<const Sample> samples, const BatchOptions& options,
   if (options.grouping == Grouping::random) return;
   const auto ranks = static_cast<std::size_t>(options.ranks);
   const std::size_t at_once = static_cast<std::size_t>(options.micro_batch_size) * ranks;
+  const bool by_length = options.grouping == Grouping::length;
   const std::size_t sorted_together =
-      options.grouping == Grouping::device
-          ? at_once
-          : static_cast<std::size_t>(options.micro_batch_size * options.mega_batch);
+      by_length ? at_once * static_cast<std::size_t>(options.mega_batch) : at_once;
   for (std::size_t i = 0; i < order.size(); i += sorted_together)
     sort_by_length(samples, order.subspan(i, std::min(sorted_together, order.size() - i)));
   std::vector<SampleIndex> spare(at_once);
   for (std::size_t i = 0; i < order.size(); i += at_once) {
-    if (options.grouping == Grouping::device)
-      deal_evenly(samples, order.subspan(i, at_once), ranks, spare);
-    else
+    if (by_length)
       deal_in_turn(order.subspan(i, at_once), ranks, spare);
+    else
+      deal_evenly(samples, order.subspan(i, at_once), ranks, spare);
   }
 }
 

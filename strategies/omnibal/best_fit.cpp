@@ -20,39 +20,59 @@ struct Item {
   SampleIndex index;
 };
 
-// Tiles, then tokens, both descending; 16 bits of the combined key at a time, lowest first.
-void sort(std::vector<Item>& items, const PackLimits& limits) {
-  constexpr int kDigitBits = 16;
+// A stable pass of radix sort, by 16 bits of a key. The items `from` may be anything item_of()
+// makes an Item of.
+template <class From, class ItemOf, class Digit>
+void sort_pass(const From& from, std::vector<Item>& to, ItemOf item_of, Digit digit) {
+  std::vector<std::uint32_t> start(std::size_t{1} << 16);
+  for (const auto& x : from) ++start[digit(item_of(x).sample)];
+  std::exclusive_scan(start.begin(), start.end(), start.begin(), std::uint32_t{0});
+  for (const auto& x : from) {
+    const Item item = item_of(x);
+    to[start[digit(item.sample)]++] = item;
+  }
+}
+
+// Those samples that fit: tiles, then tokens, both descending. For common limits, such as 9 and
+// 4096, this is one pass.
+std::vector<Item> sorted(std::span<const Sample> samples, const std::vector<SampleIndex>& fitting,
+                         const PackLimits& limits) {
   const auto scale = static_cast<std::uint64_t>(limits.tokens) + 1;
   const std::uint64_t most = scale * (static_cast<std::uint64_t>(limits.tiles) + 1) - 1;
-  const auto key = [&](const Sample& s) {
-    return most -
-           (static_cast<std::uint64_t>(s.tiles) * scale + static_cast<std::uint64_t>(s.tokens));
+  const auto digit = [&](int shift) {
+    return [=](const Sample& s) {
+      const auto key =
+          static_cast<std::uint64_t>(s.tiles) * scale + static_cast<std::uint64_t>(s.tokens);
+      return ((most - key) >> shift) & 0xffff;
+    };
   };
-  std::vector<Item> sorted(items.size());
-  for (int shift = 0; shift < 64 && (most >> shift) > 0; shift += kDigitBits) {
-    const auto digit = [&](const Item& item) { return (key(item.sample) >> shift) & 0xffff; };
-    std::vector<std::uint32_t> start(std::size_t{1} << kDigitBits);
-    for (const Item& item : items) ++start[digit(item)];
-    std::exclusive_scan(start.begin(), start.end(), start.begin(), std::uint32_t{0});
-    for (const Item& item : items) sorted[start[digit(item)]++] = item;
-    items.swap(sorted);
+  std::vector<Item> items(fitting.size()), spare;
+  sort_pass(
+      fitting, items,
+      [&](SampleIndex i) {
+        return Item{samples[i], i};
+      },
+      digit(0));
+  for (int shift = 16; shift < 64 && (most >> shift) > 0; shift += 16) {
+    spare.resize(items.size());
+    sort_pass(
+        items, spare, [](const Item& item) { return item; }, digit(shift));
+    items.swap(spare);
   }
+  return items;
 }
 
 class Packer {
  public:
   Packer(std::span<const Sample> samples, const PackLimits& limits) : limits_(limits) {
-    items_.reserve(samples.size());
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      const auto index = static_cast<SampleIndex>(i);
-      if (fits(samples[i], limits))
-        items_.push_back({samples[i], index});
-      else
-        packing_.oversized.push_back(index);
-    }
-    pack_of_.assign(items_.size(), kNoPack);
-    sort(items_, limits);
+    std::vector<SampleIndex> fitting;
+    fitting.reserve(samples.size());
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      (fits(samples[i], limits) ? fitting : packing_.oversized)
+          .push_back(static_cast<SampleIndex>(i));
+    items_ = sorted(samples, fitting, limits);
+    pack_of_ = std::move(fitting);  // the same size, and no longer needed
+    std::fill(pack_of_.begin(), pack_of_.end(), kNoPack);
     plan(fewest_packs(samples, limits) - packing_.oversized.size());
   }
 

@@ -1,4 +1,4 @@
-// ISF, iterative sampling and filtering (OmniBal, section 3.2).
+// ISF, iterative sampling and filtering (OmniBal, arXiv 2407.20761).
 //
 // A round shuffles the pool and fills packs in that order, closing one when the next sample would
 // pass Q_v tiles or Q_t tokens. A pack whose tiles reach Q'_v or whose tokens reach Q'_t is kept;

@@ -1,7 +1,7 @@
 // Packs: samples that go through the model as one sequence, each attending only to itself, so
 // nothing is padded.
 //
-// A pack holds at most Q_v tiles and Q_t tokens (OmniBal, arXiv 2407.20761, section 3.2). A sample
+// A pack holds at most Q_v tiles and Q_t tokens (OmniBal, arXiv 2407.20761). A sample
 // that is over a limit by itself gets a pack of its own and is listed as oversized. Every sample is
 // in exactly one pack.
 #pragma once

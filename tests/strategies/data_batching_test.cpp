@@ -84,7 +84,7 @@ const Samples kEight = {{1, 300}, {1, 800}, {1, 100}, {1, 600},
 TEST(LengthGroup, PutsNeighboursOnTheRanksInTurn) {
   // All eight sorted together: 800 700 600 500 at once, then 400 300 200 100.
   const Batches b = make_batches(
-      kEight, {.grouping = Grouping::length, .micro_batch_size = 2, .ranks = 2, .mega_batch = 4});
+      kEight, {.grouping = Grouping::length, .micro_batch_size = 2, .ranks = 2, .mega_batch = 2});
   const std::vector<std::vector<std::int32_t>> expected = {
       {800, 600}, {700, 500}, {400, 200}, {300, 100}};
   EXPECT_EQ(tokens_of(kEight, b), expected);
