@@ -27,11 +27,15 @@ constexpr std::string_view kUsage =
     "                     not measured come from the base, or are estimates\n"
     "       calibrate import nccl|kineto FILE... [--out FILE] [--source TEXT] [--gpus-per-node N]\n"
     "                     nccl-tests output or PyTorch traces to raw measurements\n"
-    "       calibrate show FILE\n"
-    "                     every part with its source, points and errors on held-out points\n"
+    "       calibrate show FILE [--raw RAW... --plot OUT.png]\n"
+    "                     every part with its source, points and errors on held-out points, and a\n"
+    "                     picture of measured against predicted times\n"
     "       calibrate scale FILE --gemm F [--attention F] [--memory_bound F] [--collectives F]\n"
     "                 [--point_to_point F] [--out FILE]\n"
-    "                     multiply the times of parts, e.g. to match one measurement of your own\n";
+    "                     multiply the times of parts, e.g. to match one measurement of your own\n"
+    "       calibrate gaps RUN [--out SHAPES]\n"
+    "                     kernels of a run that were never measured, those that matter most "
+    "first\n";
 
 constexpr std::array kParts{"gemm", "attention", "memory_bound", "collectives", "point_to_point"};
 

@@ -2,6 +2,8 @@
 // takes as long as all of them, and communication is exposed where Megatron exposes it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sim/errors.hpp"
 #include "tests/strategies/small_job.hpp"
 
@@ -84,6 +86,26 @@ TEST(Lower, OnlyTheFirstGatherAndTheLastScatterAreExposed) {
   EXPECT_LT(kind_total(overlapped, BubbleKind::dp_reduce_scatter),
             kind_total(exposed, BubbleKind::dp_reduce_scatter));
   EXPECT_LT(overlapped.timeline.span, exposed.timeline.span);
+}
+
+// Without a pipeline there is one chunk. Its gradients leave in buckets while its last backward
+// still runs, so of several buckets only the last is exposed; without overlap all of them are.
+TEST(Lower, GradientsLeaveInBucketsDuringTheLastBackward) {
+  Job job = small_job();
+  job.parallelism.pipeline_model_parallel_size = 1;
+  job.parallelism.tensor_model_parallel_size = 1;
+  job.parallelism.data_parallel_size = 16;
+  job.parallelism.zero_stage = 0;
+  job.data.tokens_per_sample = 8192;  // enough to compute while gradients travel
+  const Simulated s = simulate_job(job);
+  const auto reductions =
+      std::count_if(s.program.tasks().begin(), s.program.tasks().end(),
+                    [](const Task& t) { return t.kind == TaskKind::dp_reduce_scatter; });
+  EXPECT_GT(reductions, 2);
+  job.software.overlap_grad_reduce = false;
+  const Simulated at_the_end = simulate_job(job);
+  EXPECT_LT(kind_total(s, BubbleKind::dp_reduce_scatter),
+            kind_total(at_the_end, BubbleKind::dp_reduce_scatter) * 3 / 4);
 }
 
 TEST(Lower, GatheringAheadHidesParameterGathers) {
