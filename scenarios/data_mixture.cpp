@@ -21,16 +21,12 @@ constexpr Range kTokens{1, 1e8};
 constexpr Range kSamples{1, 4e9};  // an index of a sample has 32 bits
 constexpr double kMostTiles = 1e4;
 
-fs::path folder() { return data_directory() / "scenarios" / "data"; }
-
 fs::path located(const std::string& reference) {
   std::error_code error;
   if (fs::is_regular_file(reference, error)) return reference;
-  const fs::path shipped = folder() / (reference + ".toml");
+  const fs::path shipped = locate(reference, ShippedKind::data_set, "");
   if (fs::exists(shipped, error)) return shipped;
-  throw UserError(
-      reference, "",
-      "no such file, and no mixture of that name" + did_you_mean(reference, shipped_mixtures()));
+  throw UserError(reference, "", not_found(reference, ShippedKind::data_set, shipped));
 }
 
 // { 1 = 0.47, 3 = 0.30 }: number of tiles = share.
@@ -96,15 +92,6 @@ void read_sets(TableReader& reader, Mixture& mixture, Problems& problems) {
 }
 
 }  // namespace
-
-std::vector<std::string> shipped_mixtures() {
-  std::vector<std::string> names;
-  std::error_code error;  // a missing folder holds no files
-  for (const auto& entry : fs::directory_iterator(folder(), error))
-    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 Mixture read_mixture(const std::string& reference, const std::vector<std::string>& overrides) {
   const fs::path file = located(reference);

@@ -44,9 +44,6 @@ struct Mixture {
   std::vector<MixtureSet> sets;
 };
 
-// The shipped mixtures: scenarios/data/NAME.toml.
-std::vector<std::string> shipped_mixtures();
-
 // A path, or a shipped name; `overrides` are "max_tiles=1" and the like. Throws UserError with
 // everything wrong.
 Mixture read_mixture(const std::string& reference, const std::vector<std::string>& overrides = {});

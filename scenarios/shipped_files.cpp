@@ -24,6 +24,7 @@ const Folder& folder(ShippedKind kind) {
   static constexpr Folder kFolders[] = {{"model", "scenarios/models", ".toml"},
                                         {"cluster", "scenarios/clusters", ".toml"},
                                         {"run", "scenarios/runs", ".toml"},
+                                        {"data set", "scenarios/data", ".toml"},
                                         {"calibration", "cost_models/calibrations", ".json"}};
   return kFolders[static_cast<std::size_t>(kind)];
 }
@@ -78,6 +79,7 @@ std::vector<ShippedFile> shipped_encoders() {
 }
 std::vector<ShippedFile> shipped_clusters() { return described(ShippedKind::cluster, any); }
 std::vector<ShippedFile> shipped_runs() { return described(ShippedKind::run, any); }
+std::vector<ShippedFile> shipped_data_sets() { return described(ShippedKind::data_set, any); }
 std::vector<ShippedFile> shipped_calibrations() { return files(ShippedKind::calibration); }
 
 fs::path locate(const std::string& reference, ShippedKind kind, const fs::path& from) {

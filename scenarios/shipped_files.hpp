@@ -25,10 +25,11 @@ std::vector<ShippedFile> shipped_models();
 std::vector<ShippedFile> shipped_encoders();
 std::vector<ShippedFile> shipped_clusters();
 std::vector<ShippedFile> shipped_runs();
+std::vector<ShippedFile> shipped_data_sets();     // mixtures to generate
 std::vector<ShippedFile> shipped_calibrations();  // without descriptions
 
 // One of the folders above, and the files in it.
-enum class ShippedKind : std::uint8_t { model, cluster, run, calibration };
+enum class ShippedKind : std::uint8_t { model, cluster, run, data_set, calibration };
 
 // What `reference`, written in a file of directory `from`, means: a path if it has a slash or an
 // extension, relative to `from`; otherwise a shipped name. Need not exist.

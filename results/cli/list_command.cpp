@@ -40,16 +40,19 @@ int list_command(const Arguments& arguments) {
       {"encoders", [] { print("encoders (parts for models)", shipped_encoders()); }},
       {"clusters", [] { print("clusters", shipped_clusters()); }},
       {"runs", [] { print("runs", shipped_runs()); }},
+      {"data", [] { print("data sets (for pack)", shipped_data_sets()); }},
   };
   po::variables_map values;
   std::vector<std::string> wanted;
-  const char* usage = "usage: mllmsim list [strategies | models | encoders | clusters | runs]\n";
+  const char* usage =
+      "usage: mllmsim list [strategies | models | encoders | clusters | runs | data]\n";
   if (!parse(arguments, usage, po::options_description("options"), values, wanted)) return 0;
   for (const std::string& w : wanted) {
     const bool known =
         std::any_of(sections.begin(), sections.end(), [&](const auto& s) { return s.first == w; });
     if (!known)
-      throw UserError("command line", w, "expected strategies, models, encoders, clusters or runs");
+      throw UserError("command line", w,
+                      "expected strategies, models, encoders, clusters, runs or data");
   }
   for (const auto& [name, show] : sections)
     if (wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end()) show();

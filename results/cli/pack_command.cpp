@@ -13,6 +13,7 @@
 #include "results/version.hpp"
 #include "scenarios/data_lengths.hpp"
 #include "scenarios/data_mixture.hpp"
+#include "scenarios/shipped_files.hpp"
 #include "sim/errors.hpp"
 #include "strategies/data/batching.hpp"
 #include "strategies/omnibal/best_fit.hpp"
@@ -249,7 +250,7 @@ int pack_command(const Arguments& arguments) {
   if (!parse(arguments, kUsage, options, values, words)) return 0;
   if (words.empty()) {
     std::string names;
-    for (const std::string& m : shipped_mixtures()) names += (names.empty() ? "" : ", ") + m;
+    for (const ShippedFile& f : shipped_data_sets()) names += (names.empty() ? "" : ", ") + f.name;
     throw UserError("command line", "", "pack needs a lengths file or a mixture: " + names);
   }
   const std::vector<std::string> algorithms = algorithms_of(values);

@@ -194,7 +194,7 @@ class Calibrate(Cli):
 class Listing(Cli):
     def test_strategies_models_clusters_and_runs_have_descriptions(self):
         text = self.run_mllmsim("list").stdout
-        for word in ["baseline", "balanced", "internvl-6b-20b", "a100-80g-4x200", "vit-22b-gpt-175b-h100x3072"]:
+        for word in ["baseline", "balanced", "internvl-6b-20b", "a100-80g-4x200", "vit-22b-gpt-175b-h100x3072", "internvl-1.2m"]:
             self.assertIn(word, text)
         for line in text.splitlines():
             if line.startswith("  ") and not line.startswith("    "):

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "scenarios/data_mixture.hpp"
+#include "scenarios/shipped_files.hpp"
 #include "sim/errors.hpp"
 #include "strategies/data/batching.hpp"
 #include "strategies/omnibal/isf.hpp"
@@ -97,10 +98,9 @@ TEST(Mixture, NamesTheNearestShippedOne) {
 }
 
 TEST(Mixture, EveryShippedOneReads) {
-  EXPECT_EQ(shipped_mixtures(),
-            (std::vector<std::string>{"internvl-1.2m", "lcs-558k", "llava-665k"}));
-  for (const std::string& name : shipped_mixtures())
-    EXPECT_NE(read_mixture(name).description, "") << name;
+  EXPECT_EQ(shipped_data_sets().size(), 3u);
+  for (const ShippedFile& file : shipped_data_sets())
+    EXPECT_NE(read_mixture(file.name).description, "") << file.name;
 }
 
 // Published: OmniBal (arXiv 2407.20761). The mixture was fitted to these figures, except the
