@@ -4,6 +4,7 @@
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -40,6 +41,21 @@ fs::path directory_of(const Scenario& scenario, const std::vector<std::string>& 
   }
   if (!out) return fs::path("results") / "runs" / name;
   return several ? *out / scenario.job.name : *out;
+}
+
+std::vector<fs::path> directories_of(const std::vector<Scenario>& scenarios,
+                                     const std::vector<std::string>& overrides,
+                                     const std::optional<fs::path>& out) {
+  std::vector<fs::path> directories;
+  for (const Scenario& s : scenarios) {
+    const fs::path dir = directory_of(s, overrides, out, scenarios.size() > 1);
+    if (std::find(directories.begin(), directories.end(), dir) != directories.end())
+      throw UserError(s.file.string(), "name",
+                      fmt::format("another run writes to {} already; give one a name of its own",
+                                  dir.string()));
+    directories.push_back(dir);
+  }
+  return directories;
 }
 
 std::vector<Scenario> read_all(const std::vector<std::string>& files,
@@ -83,6 +99,9 @@ int run_command(const Arguments& arguments) {
     limit.emplace(tbb::global_control::max_allowed_parallelism, values["threads"].as<unsigned>());
   }
   const std::vector<Scenario> scenarios = read_all(files, overrides);
+  std::optional<fs::path> out;
+  if (values.count("out")) out = values["out"].as<std::string>();
+  const std::vector<fs::path> directories = directories_of(scenarios, overrides, out);
   std::vector<RunResult> results(scenarios.size());
   tbb::parallel_for(std::size_t{0}, scenarios.size(), [&](std::size_t i) {
     try {
@@ -98,14 +117,11 @@ int run_command(const Arguments& arguments) {
     }
   });
 
-  std::optional<fs::path> out;
-  if (values.count("out")) out = values["out"].as<std::string>();
   std::cout << (values.count("json") ? to_json(results) : summaries(results, {utf8_locale()}));
   std::cout.flush();
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
-    const fs::path dir = directory_of(scenarios[i], overrides, out, scenarios.size() > 1);
-    write_run(results[i], dir);
-    std::cerr << "wrote " << dir.string() << "\n";
+    write_run(results[i], directories[i]);
+    std::cerr << "wrote " << directories[i].string() << "\n";
   }
   return 0;
 }

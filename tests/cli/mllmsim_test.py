@@ -133,6 +133,9 @@ class Mistakes(Cli):
         self.write("file", "")
         self.run_mllmsim("run", INTERNVL, "--out", self.dir / "file" / "sub", code=3)
 
+    def test_two_runs_do_not_write_to_one_place(self):
+        self.assertIn("another run", self.run_mllmsim("run", INTERNVL, INTERNVL, code=2).stderr)
+
     def test_a_missing_calibration_is_said_so(self):
         error = self.run_mllmsim("run", INTERNVL, "calibration=h300", code=2).stderr
         self.assertIn("h300", error)
