@@ -129,6 +129,7 @@ Software read_software(const Node& table, Problems& problems) {
   reader.read("dropout", s.dropout);
   reader.read("overlap_param_gather", s.overlap_param_gather);
   reader.read("overlap_grad_reduce", s.overlap_grad_reduce);
+  reader.read("overlap_tp_backward", s.overlap_tp_backward);
   reader.read("scatter_gather_p2p", s.scatter_gather_p2p);
   reader.read("zero3_prefetch_layers", s.zero3_prefetch_layers, {0, 1e4});
   reader.read("grad_bytes_per_parameter", s.grad_bytes_per_parameter, kBytes);

@@ -38,23 +38,32 @@ struct Parallelism {
 // What the training framework does, stated once per framework generation; not a property of model
 // or machine.
 struct Software {
-  bool flash_attention = true;  // otherwise separate batched GEMMs, scale-mask-softmax and dropout
-  bool fused_kernels =
-      true;  // fused bias/activation/dropout/residual, norms and rotary; otherwise eager
-  bool dropout = false;              // hidden and attention dropout, with their masks in memory
-  bool overlap_param_gather = true;  // zero_stage 1: only the first chunk's all-gather is exposed
-  bool overlap_grad_reduce =
-      true;  // only the last chunk's reduce-scatter (or all-reduce) is exposed
-  bool scatter_gather_p2p =
-      true;  // each tp rank sends 1/tp of a stage boundary (always so with sequence parallel)
-  int zero3_prefetch_layers = 1;           // layers whose parameters are gathered ahead of use
-  int grad_bytes_per_parameter = 4;        // fp32 main gradients
-  int optimizer_bytes_per_parameter = 12;  // fp32 master weights and two Adam moments
+  // Flash kernels; otherwise separate batched GEMMs, scale-mask-softmax and dropout.
+  bool flash_attention = true;
+  // Fused bias, activation, dropout, residual, norms and rotary; otherwise each its own kernel.
+  bool fused_kernels = true;
+  // Hidden and attention dropout, with their masks in memory.
+  bool dropout = false;
+
+  // zero_stage 1: only the first all-gather of parameters is exposed.
+  bool overlap_param_gather = true;
+  // Only the last reduce-scatter (or all-reduce) of gradients is exposed.
+  bool overlap_grad_reduce = true;
+  // tp communication of a backward runs beside its GEMMs (Megatron since 2022).
+  bool overlap_tp_backward = true;
+  // Each tp rank sends 1/tp of a stage boundary; always so with sequence parallelism.
+  bool scatter_gather_p2p = true;
+  // zero_stage 3: layers whose parameters are gathered ahead of use.
+  int zero3_prefetch_layers = 1;
+
   // Time the CPU needs to launch one kernel (Python, dispatcher, autograd). It runs ahead of the
   // GPU, so this counts only where a layer's launches take longer than its kernels: small layers,
   // small micro-batches, high tp.
   Seconds host_time_per_kernel{8e-6};
-  Bytes memory_reserve{4LL << 30};  // CUDA context, NCCL buffers, fragmentation
+
+  int grad_bytes_per_parameter = 4;        // fp32 main gradients
+  int optimizer_bytes_per_parameter = 12;  // fp32 master weights and two Adam moments
+  Bytes memory_reserve{4LL << 30};         // CUDA context, NCCL buffers, fragmentation
 };
 
 }  // namespace mllmsim

@@ -90,16 +90,21 @@ void column_forward(KernelList& list, const LayerSetting& s, const Linear& l, st
 void column_backward(KernelList& list, const LayerSetting& s, const Linear& l,
                      std::int64_t tokens) {
   const Bytes x = activation(tokens, l.inputs);
+  const auto gemm_and = [&](std::string_view name, const Gemm& gemm, CollectiveOp op) {
+    if (s.software.overlap_tp_backward) return list.gemm_beside(name, gemm, op, x);
+    list.gemm(name, gemm);
+    list.collective(op, x);
+  };
   const Gemm for_input = input_gradient(l, tokens);
   if (s.trained && s.sequence_parallel)
-    list.gemm_beside(l.input_gradient_name, for_input, CollectiveOp::all_gather, x);
+    gemm_and(l.input_gradient_name, for_input, CollectiveOp::all_gather);
   else
     list.gemm(l.input_gradient_name, for_input);
 
   const CollectiveOp reduce =
       s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
   if (s.trained)
-    list.gemm_beside(l.weight_gradient_name, weight_gradient(l, tokens), reduce, x);
+    gemm_and(l.weight_gradient_name, weight_gradient(l, tokens), reduce);
   else
     list.collective(reduce, x);
 }

@@ -113,6 +113,15 @@ TEST(LayerCosts, CommunicationBesideAGemmIsExposedBeyondIt) {
   EXPECT_EQ((gemm + 1)->time, Time{8'388'608 - 10'737});
 }
 
+// Without overlap the forward's two all-reduces are followed by two whole ones in the backward.
+TEST(LayerCosts, WithoutOverlapBackwardCommunicationIsExposed) {
+  Software serial = flash();
+  serial.overlap_tp_backward = false;
+  Fixture f(gpt(1, 1024, 16), 4, false, serial);
+  const LayerCost& cost = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
+  EXPECT_EQ(count(cost.backward, "tp all-reduce"), 2);
+}
+
 // A frozen layer has no weight-gradient GEMM to hide its all-reduce beside.
 TEST(LayerCosts, FrozenBlockPassesGradientsButMakesNone) {
   Model model = internvl();
