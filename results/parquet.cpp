@@ -7,7 +7,7 @@
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/writer.h>
 
-#include "results/atomic_file.hpp"
+#include "sim/atomic_file.hpp"
 #include "sim/errors.hpp"
 
 namespace mllmsim {

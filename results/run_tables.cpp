@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "results/atomic_file.hpp"
 #include "results/run_fields.hpp"
 #include "results/version.hpp"
+#include "sim/atomic_file.hpp"
 #include "sim/errors.hpp"
 
 namespace mllmsim {

@@ -89,7 +89,7 @@ bool trained(const Model& model, const Layer& layer);
 // trained.
 bool needs_input_gradient(const Model& model, const Layer& layer);
 
-// "vit 45 blocks" style names for tables and spans: "InternViT-6B.block", "InternLM2-20B.head".
+// For tables: "internvit-6b-448.block", "internlm2-20b.head".
 std::string layer_name(const Model& model, const Layer& layer);
 
 }  // namespace mllmsim

@@ -1,9 +1,7 @@
 #include "cost_models/fit/calibrate_command.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ostream.h>
-#include <unistd.h>
 
 #include <array>
 #include <boost/program_options.hpp>
@@ -13,6 +11,7 @@
 #include "cost_models/fit/import_kineto.hpp"
 #include "cost_models/fit/import_nccl.hpp"
 #include "cost_models/names.hpp"
+#include "sim/atomic_file.hpp"
 #include "sim/errors.hpp"
 
 namespace mllmsim {
@@ -39,28 +38,9 @@ constexpr std::string_view kUsage =
 
 constexpr std::array kParts{"gemm", "attention", "memory_bound", "collectives", "point_to_point"};
 
-// All or nothing: a new file takes the place of the old one only when it is complete.
-void write_file(const std::string& file, const std::string& text) {
-  const std::string temporary = file + ".tmp";
-  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  std::size_t written = 0;
-  while (descriptor >= 0 && written < text.size()) {
-    const ssize_t n = ::write(descriptor, text.data() + written, text.size() - written);
-    if (n < 0) break;
-    written += static_cast<std::size_t>(n);
-  }
-  const bool synced = descriptor >= 0 && written == text.size() && ::fsync(descriptor) == 0;
-  const bool closed = descriptor >= 0 && ::close(descriptor) == 0;
-  std::error_code error;
-  if (synced && closed) std::filesystem::rename(temporary, file, error);
-  if (synced && closed && !error) return;
-  std::filesystem::remove(temporary, error);
-  throw EnvironmentError(fmt::format("cannot write {}", file));
-}
-
 void emit(const po::variables_map& options, const std::string& text, std::ostream& out) {
   if (options.count("out") != 0) {
-    write_file(options["out"].as<std::string>(), text);
+    write_file_atomically(options["out"].as<std::string>(), text);
   } else {
     out << text;
   }
@@ -147,7 +127,7 @@ void run_fit(const std::vector<std::string>& args, std::ostream& err) {
   if (network.gpus_per_node < 1 || network.nics_per_node < 1 || !(network.nic_bandwidth.value > 0))
     throw UserError("command line", "", "expected GPUs, NICs and NIC bandwidth above 0");
   const Calibration fitted = fit(raw, base_of(raw, options), network);
-  write_file(options["out"].as<std::string>(), to_json(fitted));
+  write_file_atomically(options["out"].as<std::string>(), to_json(fitted));
   show(fitted, err);
 }
 

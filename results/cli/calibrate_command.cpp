@@ -6,11 +6,11 @@
 
 #include "cost_models/fit/calibrate_command.hpp"
 #include "cost_models/names.hpp"
-#include "results/atomic_file.hpp"
 #include "results/calibration_chart.hpp"
 #include "results/cli/command.hpp"
 #include "results/gaps.hpp"
 #include "results/text_table.hpp"
+#include "sim/atomic_file.hpp"
 #include "sim/errors.hpp"
 
 namespace po = boost::program_options;

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <iostream>
 
-#include "results/atomic_file.hpp"
 #include "results/cli/command.hpp"
 #include "results/parquet.hpp"
 #include "results/text_table.hpp"
@@ -14,6 +13,7 @@
 #include "scenarios/data_lengths.hpp"
 #include "scenarios/data_mixture.hpp"
 #include "scenarios/shipped_files.hpp"
+#include "sim/atomic_file.hpp"
 #include "sim/errors.hpp"
 #include "strategies/data/batching.hpp"
 #include "strategies/omnibal/best_fit.hpp"

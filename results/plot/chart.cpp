@@ -7,8 +7,8 @@
 #include <cmath>
 #include <string_view>
 
-#include "results/atomic_file.hpp"
 #include "results/plot/backend.hpp"
+#include "sim/atomic_file.hpp"
 #include "sim/errors.hpp"
 
 namespace mllmsim {

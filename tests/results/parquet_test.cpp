@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "results/atomic_file.hpp"
+#include "sim/atomic_file.hpp"
 #include "sim/errors.hpp"
 #include "tests/results/temporary_directory.hpp"
 

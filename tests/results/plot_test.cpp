@@ -43,7 +43,7 @@ class Path {
 class Plot : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (std::system("gnuplot --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no gnuplot";
+    ASSERT_EQ(std::system("gnuplot --version > /dev/null 2>&1"), 0) << "setup.sh installs gnuplot";
   }
   TemporaryDirectory dir_;
 };

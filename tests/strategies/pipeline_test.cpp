@@ -1,8 +1,4 @@
 // Pipelines with given chunk times: the schedule alone, no cost model.
-//
-// p = 4, m = 4, f = 1, b = 2 (a digit is a forward of that micro-batch, doubled digits a backward):
-//   0: 0123...................       with p - 1 - r forwards before the first backward, the last
-//   rank never waits
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

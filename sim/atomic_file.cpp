@@ -1,4 +1,4 @@
-#include "results/atomic_file.hpp"
+#include "sim/atomic_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
