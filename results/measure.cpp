@@ -285,25 +285,31 @@ RunResult measure(const Step& s, const Scenario& scenario, const std::string& ca
   return out;
 }
 
-std::string hash_of_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
+}  // namespace
+
+std::string calibration_hash(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
   return hash_text(std::string(std::istreambuf_iterator<char>(in), {}));
 }
-
-}  // namespace
 
 RunResult run_scenario(const Scenario& scenario) {
   const Job& job = scenario.job;
   if (job.given_times)
     return measure(simulate_step(job, nullptr, plan_of_given_times(job)), scenario, "");
+  const auto kernels = read_kernel_costs(scenario.calibration, job.cluster);
+  return run_scenario(scenario, *kernels, calibration_hash(scenario.calibration));
+}
+
+RunResult run_scenario(const Scenario& scenario, const KernelCosts& kernels,
+                       const std::string& calibration_hash) {
+  const Job& job = scenario.job;
   const StrategyInfo* strategy = find_strategy(job.strategy);
   check(strategy != nullptr, "the reader lets only registered strategies pass");
   const Network network(job.cluster);
-  const auto kernels = read_kernel_costs(scenario.calibration, job.cluster);
-  LayerCosts layers(job.model, job.parallelism, job.software, *kernels, job.cluster);
-  const CostContext costs{network, *kernels, layers};
+  LayerCosts layers(job.model, job.parallelism, job.software, kernels, job.cluster);
+  const CostContext costs{network, kernels, layers};
   return measure(simulate_step(job, &costs, strategy->make()->plan(job, layers)), scenario,
-                 hash_of_file(scenario.calibration));
+                 calibration_hash);
 }
 
 }  // namespace mllmsim
