@@ -82,6 +82,22 @@ void measure_passes(const Step& s, int rank, StageRow& row) {
     }
 }
 
+// Forwards keep, backwards give back, in the order of the schedule.
+Bytes most_saved(const Step& s, int rank) {
+  const auto& chunks = s.plan.stages[static_cast<std::size_t>(rank)];
+  const auto& micro_batches = s.plan.micro_batches.front();
+  Bytes held{}, most{};
+  for (const Pass& pass : schedule(s.plan.schedule, s.ranks(), static_cast<int>(chunks.size()),
+                                   static_cast<std::int64_t>(micro_batches.size()), rank)) {
+    Bytes saved{};
+    for (const PlannedLayer& p : chunks[pass.chunk])
+      saved += s.costs->layers.cost(p.layer, micro_batches[pass.micro_batch], p.recompute).saved;
+    held += pass.forward ? saved : -saved;
+    most = std::max(most, held);
+  }
+  return most;
+}
+
 void measure_given(const Step& s, int rank, StageRow& row) {
   const GivenTimes& given = *s.job.given_times;
   const auto of = [&](const std::vector<Seconds>& times) {
@@ -114,6 +130,7 @@ StageRow stage_row(const Step& s, int rank) {
   if (s.costs) {
     measure_passes(s, rank, row);
     measure_state(s, rank, row);
+    row.saved_activations = most_saved(s, rank);
   } else {
     measure_given(s, rank, row);
   }

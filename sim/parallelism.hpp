@@ -40,6 +40,9 @@ struct Parallelism {
 struct Software {
   // Flash kernels; otherwise separate batched GEMMs, scale-mask-softmax and dropout.
   bool flash_attention = true;
+  // Which FlashAttention the framework has: 1, 2 or 3; 0, or one newer than what was measured, is
+  // what the calibration measured.
+  int flash_attention_generation = 0;
   // Fused bias, activation, dropout, residual, norms and rotary; otherwise each its own kernel.
   bool fused_kernels = true;
   // Hidden and attention dropout, with their masks in memory.
@@ -51,6 +54,15 @@ struct Software {
   bool overlap_grad_reduce = true;
   // tp communication of a backward runs beside its GEMMs (Megatron since 2022).
   bool overlap_tp_backward = true;
+  // tp communication of a forward, and the gather before a backward, run beside GEMMs cut into
+  // pieces (Megatron's --tp-comm-overlap; needs sequence parallelism).
+  bool overlap_tp_forward = false;
+  // Weight-gradient GEMMs add into the main gradient; otherwise a kernel of its own does, for every
+  // micro-batch (Megatron before 2022, DeepSpeed).
+  bool fused_gradient_accumulation = true;
+  // Passes go on while activations and gradients travel between stages; otherwise a stage waits for
+  // its own sends (Megatron before mid-2023).
+  bool overlap_p2p = true;
   // Each tp rank sends 1/tp of a stage boundary; always so with sequence parallelism.
   bool scatter_gather_p2p = true;
   // zero_stage 3: layers whose parameters are gathered ahead of use.
@@ -60,6 +72,11 @@ struct Software {
   // GPU, so this counts only where a layer's launches take longer than its kernels: small layers,
   // small micro-batches, high tp.
   Seconds host_time_per_kernel{8e-6};
+
+  // The same for what comes before the first kernel of a forward: the batch, its masks, Python. It
+  // shows where the CPU waits for transfers between stages (overlap_p2p = false) and so starts
+  // every pass from an idle GPU.
+  Seconds host_time_per_forward{1e-3};
 
   int grad_bytes_per_parameter = 4;        // fp32 main gradients
   int optimizer_bytes_per_parameter = 12;  // fp32 master weights and two Adam moments

@@ -169,7 +169,8 @@ LayerSetting LayerCosts::setting_of(const Layer& layer) const {
           tp_group_,
           parallelism_.sequence_parallel && tp_group_.ranks > 1,
           trained(model_, layer),
-          needs_input_gradient(model_, layer)};
+          needs_input_gradient(model_, layer),
+          !software_.fused_gradient_accumulation && parallelism_.micro_batches() > 1};
 }
 
 std::int64_t LayerCosts::image_tokens(const MicroBatch& mb) const {
@@ -285,6 +286,10 @@ Bytes LayerCosts::boundary(const Layer& layer, const MicroBatch& mb) const {
                                                            : mb.encoders[layer.module].tokens() * h;
   for (std::size_t e = 0; e < layer.module; ++e) values += projected(e);
   return {values * kActivationBytes};
+}
+
+Time LayerCosts::tp_gather(Bytes bytes) const {
+  return to_time(kernels_.collective({CollectiveOp::all_gather, bytes, tp_group_}).time);
 }
 
 Time LayerCosts::optimizer_step(std::int64_t parameters) const {

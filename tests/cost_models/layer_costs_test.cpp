@@ -22,9 +22,16 @@ struct Fixture {
   SimpleCosts kernels;
   LayerCosts costs;
 
-  Fixture(Model m, int tp, bool sequence_parallel, const Software& software)
+  Fixture(Model m, int tp, bool sequence_parallel, const Software& software,
+          std::int64_t micro_batches = 1)
       : model(std::move(m)),
-        costs(model, tensor_parallel(tp, sequence_parallel), software, kernels, {}) {}
+        costs(model, sizes(tp, sequence_parallel, micro_batches), software, kernels, {}) {}
+
+  static Parallelism sizes(int tp, bool sequence_parallel, std::int64_t micro_batches) {
+    Parallelism p = tensor_parallel(tp, sequence_parallel);
+    p.global_batch_size = micro_batches * p.micro_batch_size * p.data_parallel_size;
+    return p;
+  }
 };
 
 std::int64_t count(const std::vector<TimedKernel>& kernels, std::string_view name) {
@@ -120,6 +127,34 @@ TEST(LayerCosts, WithoutOverlapBackwardCommunicationIsExposed) {
   Fixture f(gpt(1, 1024, 16), 4, false, serial);
   const LayerCost& cost = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
   EXPECT_EQ(count(cost.backward, "tp all-reduce"), 2);
+}
+
+// Sequence parallel: two gathers and two reductions forward, all beside GEMMs in four pieces, of
+// which one has nothing to hide behind.
+TEST(LayerCosts, OverlapInForwardsLeavesAQuarterOfTheCommunication) {
+  Software overlapped = flash();
+  Fixture whole(gpt(1, 1024, 16), 4, true, overlapped);
+  overlapped.overlap_tp_forward = true;
+  Fixture pieces(gpt(1, 1024, 16), 4, true, overlapped);
+  const auto communication = [](Fixture& f) {
+    return totals(f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none).forward).communication;
+  };
+  EXPECT_NEAR(static_cast<double>(communication(pieces).value),
+              static_cast<double>(communication(whole).value) / 4, 4);
+}
+
+// With more than one micro-batch, four weight matrices of a block are added up by kernels of their
+// own.
+TEST(LayerCosts, GradientsAreAddedByKernelsOfTheirOwnIfNotByGemms) {
+  Software separate = flash();
+  separate.fused_gradient_accumulation = false;
+  const auto additions = [&](std::int64_t batch) {
+    Fixture f(gpt(1, 1024, 16), 4, false, separate, batch);
+    return count(f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none).backward,
+                 "gradient accumulation");
+  };
+  EXPECT_EQ(additions(1), 0);
+  EXPECT_EQ(additions(2), 4);
 }
 
 // A frozen layer has no weight-gradient GEMM to hide its all-reduce beside.
