@@ -82,6 +82,13 @@ Seconds attention_busy(const AttentionKernel& k, const Gpu& gpu, const Attention
   return {busy * std::exp(k.table.at(std::log2(s.length), std::log2(s.batch * s.heads)))};
 }
 
+// Time of an older generation of kernels over the measured one's.
+double generation_factor(int measured, int wanted) {
+  constexpr double kOverThird[] = {3.2, 1.6, 1};  // of generations 1, 2, 3
+  if (wanted == 0 || wanted >= measured) return 1;
+  return kOverThird[wanted - 1] / kOverThird[measured - 1];
+}
+
 Cost attention_time(const AttentionModel& model, const Gpu& gpu, const Attention& a) {
   double tokens = 0;
   for (const SequenceGroup& g : a.sequences)
@@ -106,7 +113,9 @@ Cost attention_time(const AttentionModel& model, const Gpu& gpu, const Attention
     const double x = std::log2(shape.batch * shape.heads) - table.first_heads;
     if (y < 0 || x < 0 || y > table.rows - 1 || x > table.columns - 1) source = Source::estimate;
   }
-  return {Seconds{choice.factor * (kernel.launch.value + std::max(sum, alone))}, source};
+  const double older = generation_factor(model.generation, a.generation);
+  if (older > 1) source = Source::estimate;
+  return {Seconds{older * choice.factor * (kernel.launch.value + std::max(sum, alone))}, source};
 }
 
 }  // namespace mllmsim

@@ -44,7 +44,7 @@ AttentionModel estimated_attention() {
   kernel.launch = us(6);
   kernel.rate = 0.6;
   kernel.norm = 2;
-  return {{kernel}, {3, Source::estimate, "cuDNN at head dim 128; 2.5 times the FLOPs"}};
+  return {2, {kernel}, {3, Source::estimate, "cuDNN at head dim 128; 2.5 times the FLOPs"}};
 }
 
 MemoryBoundModel estimated_memory_bound() {
@@ -60,7 +60,9 @@ MemoryBoundModel estimated_memory_bound() {
       {MemoryOp::norm_backward, norm, falling},
       {MemoryOp::softmax, norm, falling},
       {MemoryOp::embedding, estimate("rows gathered at random: 0.7 of peak"), {{1, 0.7}}},
-      {MemoryOp::cross_entropy, norm, falling},
+      {MemoryOp::cross_entropy,
+       estimate("0.87 of peak: passes over logits are element-wise kernels and reductions"),
+       {{1, 0.87}}},
       {MemoryOp::optimizer, copy, {{1, 0.87}}},
   };
   return model;

@@ -113,6 +113,8 @@ void describe(A& a, AttentionKernel& k) {
 
 template <class A>
 void describe(A& a, AttentionModel& m) {
+  a("generation", m.generation);
+  a.require(m.generation >= 1 && m.generation <= 3, "generation", "expected 1, 2 or 3");
   a("backward", m.backward);
   a("kernels", m.kernels);
   bool forward = false;

@@ -33,6 +33,7 @@ struct Attention {
   std::int64_t heads = 0, kv_heads = 0, head_dim = 0;
   bool causal = false;
   bool backward = false;
+  int generation = 0;  // of FlashAttention: 1, 2, 3, or 0 for what was measured
 
   // Matrix FLOPs of the two forward GEMMs over the full square (2.5 times as many backward). Causal
   // kernels skip half of them; model FLOPs by convention do not.

@@ -92,6 +92,7 @@ StageRow stage_row(const Run& run, std::size_t rank) {
   for (const StepFigures& s : run.steps) {
     row.forward += s.forward[rank] * step_share;
     row.backward += s.backward[rank] * step_share;
+    if (run.kernels) row.saved_activations = std::max(row.saved_activations, s.saved[rank]);
     for (std::size_t r = 0; r < run.replicas(); ++r) {
       const std::size_t d = r * run.ranks() + rank;
       row.busy += to_seconds(s.busy[d]) * share;

@@ -1,5 +1,6 @@
 #include "results/measure_step.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "sim/memory.hpp"
@@ -47,6 +48,23 @@ void measure_passes(const Job& job, const Simulated& s, const PlanCosts* costs, 
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     out.forward[rank] = to_seconds(forward[rank]) / micro_batches;
     out.backward[rank] = to_seconds(backward[rank]) / micro_batches;
+  }
+}
+
+// Forwards keep, backwards give back, in the order of the schedule; the first replica's.
+void measure_saved(const Simulated& s, const PlanCosts& costs, StepFigures& out) {
+  const int ranks = static_cast<int>(s.ranks()),
+            chunks = static_cast<int>(s.plan.stages.front().size());
+  const auto count = static_cast<std::int64_t>(s.plan.micro_batches.front().size());
+  for (int rank = 0; rank < ranks; ++rank) {
+    Bytes held{}, most{};
+    for (const Pass& pass : schedule(s.plan.schedule, ranks, chunks, count, rank)) {
+      const Bytes saved =
+          costs.chunk(0, pass.micro_batch, static_cast<std::size_t>(rank), pass.chunk).saved;
+      held += pass.forward ? saved : -saved;
+      most = std::max(most, held);
+    }
+    out.saved.push_back(most);
   }
 }
 
@@ -135,7 +153,10 @@ StepFigures simulate_step(const Job& job, const Plan& plan, const CostContext* c
   }
   for (const auto& profile : s.memory) out.peaks.push_back(peak(profile));
   measure_passes(job, s, known, out);
-  if (known) out.work = known->sum();
+  if (known) {
+    measure_saved(s, *known, out);
+    out.work = known->sum();
+  }
   measure_rows(s, out);
   if (show) {
     measure_spans(s, out);

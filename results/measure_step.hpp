@@ -19,6 +19,7 @@ struct StepFigures {
   std::vector<Bytes> peaks;      // activations, by device
   // Of one micro-batch through all chunks of a pipeline rank, mean over micro-batches.
   std::vector<Seconds> forward, backward;
+  std::vector<Bytes> saved;  // most that forwards leave for backwards, by pipeline rank
   PlanCosts::Sum work;
   std::vector<StepRow> rows;  // a replica each
   // Of a step to be shown; memory without what is held all step long.

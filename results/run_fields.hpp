@@ -112,6 +112,7 @@ void each_field(RowOf<StageRow> auto& row, Visitor& visit) {
   visit.field("gradients_bytes", row.gradients);
   visit.field("optimizer_bytes", row.optimizer);
   visit.field("peak_activations_bytes", row.peak_activations);
+  visit.field("saved_activations_bytes", row.saved_activations);
   visit.field("reserve_bytes", row.reserve);
   visit.field("peak_memory_bytes", row.peak_memory);
 }

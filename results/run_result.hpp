@@ -24,6 +24,8 @@ struct StageRow {
   Seconds busy{};  // compute of a step
   std::array<Seconds, kBubbleKinds> bubbles{};
   Bytes weights{}, gradients{}, optimizer{}, peak_activations{}, reserve{};
+  Bytes saved_activations{};  // most that forwards leave for backwards; the peak has what a
+                              // backward works with on top
   Bytes peak_memory{};
 };
 

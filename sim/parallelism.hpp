@@ -45,6 +45,9 @@ struct Parallelism {
 struct Software {
   // Flash kernels; otherwise separate batched GEMMs, scale-mask-softmax and dropout.
   bool flash_attention = true;
+  // Which FlashAttention the framework has: 1, 2 or 3; 0, or one newer than what was measured, is
+  // what the calibration measured.
+  int flash_attention_generation = 0;
   // Fused bias, activation, dropout, residual and rotary; otherwise each its own kernel, and
   // attention copies its inputs and output between layouts.
   bool fused_kernels = true;
@@ -66,6 +69,12 @@ struct Software {
   bool reduce_scatter_grads = true;
   // tp communication of a backward runs beside its GEMMs (Megatron since 2022).
   bool overlap_tp_backward = true;
+  // tp communication of a forward, and the gather before a backward, run beside GEMMs cut into
+  // pieces (Megatron's --tp-comm-overlap; needs sequence parallelism).
+  bool overlap_tp_forward = false;
+  // Passes go on while activations and gradients travel between stages; otherwise a stage waits for
+  // its own sends (Megatron before mid-2023).
+  bool overlap_p2p = true;
   // Each tp rank sends 1/tp of a stage boundary; always so with sequence parallelism.
   bool scatter_gather_p2p = true;
   // zero_stage 3: layers whose parameters are gathered ahead of use.
@@ -75,6 +84,11 @@ struct Software {
   // GPU, so this counts only where a layer's launches take longer than its kernels: small layers,
   // small micro-batches, high tp.
   Seconds host_time_per_kernel{8e-6};
+
+  // The same for what comes before the first kernel of a forward: the batch, its masks, Python. It
+  // shows where the CPU waits for transfers between stages (overlap_p2p = false) and so starts
+  // every pass from an idle GPU.
+  Seconds host_time_per_forward{1e-3};
 
   int grad_bytes_per_parameter = 4;  // fp32 main gradients
   // Memory traffic to add a micro-batch's weight gradients to the step's. 0: the GEMM does it

@@ -13,13 +13,21 @@ namespace {
 constexpr std::array<std::int64_t, 2> kTwoCopies = {2 + 2, 2 + 2};
 
 void flash(KernelList& list, const Block& b, const TokenBatch& batch, bool backward) {
-  list.attention(
-      backward ? "attention backward" : "attention",
-      {batch.groups, b.shard.heads, b.shard.kv_heads, b.shard.head_dim, b.shape.causal, backward});
+  list.attention(backward ? "attention backward" : "attention",
+                 {batch.groups, b.shard.heads, b.shard.kv_heads, b.shard.head_dim, b.shape.causal,
+                  backward, b.setting.software.flash_attention_generation});
+}
+
+// Megatron's fused softmax takes rows of at most 4,096 and four matrices at a time; others fall
+// back to PyTorch's operators.
+bool fused_softmax(const Block& b, std::int64_t rows, std::int64_t length) {
+  constexpr std::int64_t kLongestRow = 4096, kMatrices = 4;
+  return b.setting.software.fused_kernels && length <= kLongestRow &&
+         rows / length % kMatrices == 0;
 }
 
 void softmax_forward(KernelList& list, const Block& b, std::int64_t rows, std::int64_t length) {
-  if (b.setting.software.fused_kernels) {
+  if (fused_softmax(b, rows, length)) {
     list.memory("softmax", MemoryOp::softmax, rows, length, (b.shape.causal ? 1 : 2) + 2);
     return;
   }
@@ -30,7 +38,7 @@ void softmax_forward(KernelList& list, const Block& b, std::int64_t rows, std::i
 }
 
 void softmax_backward(KernelList& list, const Block& b, std::int64_t rows, std::int64_t length) {
-  if (b.setting.software.fused_kernels) {
+  if (fused_softmax(b, rows, length)) {
     list.memory("softmax backward", MemoryOp::softmax, rows, length,
                 (b.shape.causal ? 1 + 1 : 2 + 2) + 2);
     return;

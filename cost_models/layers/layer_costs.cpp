@@ -374,7 +374,7 @@ LayerCost LayerCosts::block_cost(const Layer& layer, const TokenBatch& batch, Re
 
 // With sharded parameters only a share is left after the reduce-scatter.
 bool LayerCosts::accumulates_gradients(const LayerSetting& s) const {
-  return s.trained && parallelism_.zero_stage < 3 &&
+  return s.trained && parallelism_.zero_stage < 3 && parallelism_.micro_batches() > 1 &&
          software_.grad_accumulation_bytes_per_parameter > 0;
 }
 
@@ -420,6 +420,10 @@ Bytes LayerCosts::boundary(const Layer& layer, const MicroBatch& mb) const {
                                                            : mb.encoders[layer.module].tokens() * h;
   for (std::size_t e = 0; e < layer.module; ++e) values += projected(e);
   return {values * kActivationBytes};
+}
+
+Time LayerCosts::tp_gather(Bytes bytes) const {
+  return to_time(kernels_.collective({CollectiveOp::all_gather, bytes, tp_group_}).time);
 }
 
 Time LayerCosts::optimizer_step(std::int64_t parameters) const {

@@ -88,6 +88,8 @@ class LayerCosts {
 
   // Optimizer step over this many parameters of one GPU.
   Time optimizer_step(std::int64_t parameters) const;
+  // All ranks of the tp group get all of `bytes`.
+  Time tp_gather(Bytes bytes) const;
 
  private:
   struct Memo;

@@ -33,6 +33,12 @@ Gemm weight_gradient(const Linear& l, std::int64_t tokens) {
   return {l.inputs, l.outputs, tokens, GemmPass::weight_gradient};
 }
 
+void weight_backward(KernelList& list, const LayerSetting& s, const Linear& l,
+                     std::int64_t tokens) {
+  if (!s.trained) return;
+  list.gemm(l.weight_gradient_name, weight_gradient(l, tokens));
+}
+
 }  // namespace
 
 void KernelList::add(std::string_view name, bool communication, Cost cost, Flops flops) {
@@ -72,19 +78,40 @@ void KernelList::collective(CollectiveOp op, Bytes bytes) {
 void KernelList::gemm_beside(std::string_view name, const Gemm& gemm, CollectiveOp op,
                              Bytes bytes) {
   if (tp_group_.ranks == 1) return this->gemm(name, gemm);
-  Cost compute = costs_.gemm(gemm);
-  Cost communication = costs_.collective({op, bytes, tp_group_});
+  add_beside(name, costs_.gemm(gemm), gemm.flops(), op, costs_.collective({op, bytes, tp_group_}));
+}
+
+void KernelList::add_beside(std::string_view name, Cost compute, Flops flops, CollectiveOp op,
+                            Cost communication) {
   const double slowdown = costs_.gemm_slowdown_beside_collective();
   compute.time =
       std::min(compute.time + communication.time * (1 - 1 / slowdown), compute.time * slowdown);
   communication.time -= compute.time;
-  add(name, false, compute, gemm.flops());
+  add(name, false, compute, flops);
   if (communication.time > Seconds{}) add(names_of(op).exposed, true, communication, {});
 }
 
+void KernelList::gemm_in_pieces(std::string_view name, const Gemm& gemm, CollectiveOp op,
+                                Bytes bytes) {
+  constexpr int kPieces = 4;  // Transformer Engine's default for reductions
+  if (tp_group_.ranks == 1) return this->gemm(name, gemm);
+  Gemm piece = gemm;
+  piece.m = ceil_div(gemm.m, kPieces);
+  const Cost one = costs_.gemm(piece);
+  const Cost communication = costs_.collective({op, bytes, tp_group_});
+  const Seconds hidden = communication.time * (1.0 - 1.0 / kPieces);
+  add_beside(name, {one.time * double{kPieces}, one.source}, gemm.flops(), op,
+             {hidden, communication.source});
+  add(names_of(op).exposed, true, {communication.time - hidden, communication.source}, {});
+}
+
 void column_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
-  if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, activation(tokens, l.inputs));
-  list.gemm(l.forward, {tokens, l.outputs, l.inputs});
+  const Gemm gemm{tokens, l.outputs, l.inputs};
+  const Bytes x = activation(tokens, l.inputs);
+  if (s.overlaps_forward())
+    return list.gemm_in_pieces(l.forward, gemm, CollectiveOp::all_gather, x);
+  if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, x);
+  list.gemm(l.forward, gemm);
 }
 
 namespace {
@@ -115,26 +142,36 @@ void column_backward(KernelList& list, const LayerSetting& s, const Linear& l,
   const Bytes x = activation(tokens, l.inputs);
   const CollectiveOp reduce =
       s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
-  if (s.trained)
+  if (s.trained) {
     gemm_and(list, s, l.weight_gradient_name, weight_gradient(l, tokens), reduce, x);
-  else
+  } else {
     list.collective(reduce, x);
+  }
 }
 
 void gathered_backward(KernelList& list, const LayerSetting& s, const Linear& l,
                        std::int64_t tokens) {
   input_gradient_of(list, s, l, tokens);
-  if (s.trained) list.gemm(l.weight_gradient_name, weight_gradient(l, tokens));
+  weight_backward(list, s, l, tokens);
 }
 
 void row_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
-  list.gemm(l.forward, {tokens, l.outputs, l.inputs});
-  list.collective(s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
-                  activation(tokens, l.outputs));
+  const Gemm gemm{tokens, l.outputs, l.inputs};
+  const Bytes y = activation(tokens, l.outputs);
+  if (s.overlaps_forward())
+    return list.gemm_in_pieces(l.forward, gemm, CollectiveOp::reduce_scatter, y);
+  list.gemm(l.forward, gemm);
+  list.collective(s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce, y);
 }
 
 void row_backward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
-  if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, activation(tokens, l.outputs));
+  const Bytes y = activation(tokens, l.outputs);
+  if (s.overlaps_forward()) {
+    list.gemm_in_pieces(l.input_gradient_name, input_gradient(l, tokens), CollectiveOp::all_gather,
+                        y);
+    return weight_backward(list, s, l, tokens);
+  }
+  if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, y);
   whole_backward(list, s, l, tokens);
 }
 
@@ -144,7 +181,7 @@ void whole_forward(KernelList& list, const Linear& l, std::int64_t tokens) {
 
 void whole_backward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
   list.gemm(l.input_gradient_name, input_gradient(l, tokens));
-  if (s.trained) list.gemm(l.weight_gradient_name, weight_gradient(l, tokens));
+  weight_backward(list, s, l, tokens);
 }
 
 }  // namespace mllmsim

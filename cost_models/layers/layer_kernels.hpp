@@ -28,6 +28,7 @@ struct LayerSetting {
   bool input_gradient = true;
 
   std::int64_t tp() const { return tp_group.ranks; }
+  bool overlaps_forward() const { return sequence_parallel && software.overlap_tp_forward; }
   bool has_backward() const { return trained || input_gradient; }
   // Rows a rank holds of a tensor outside the tensor-parallel regions.
   std::int64_t rows(std::int64_t tokens) const {
@@ -57,11 +58,17 @@ class KernelList {
   void collective(CollectiveOp op, Bytes bytes);
   // A GEMM with a collective running beside it.
   void gemm_beside(std::string_view name, const Gemm& gemm, CollectiveOp op, Bytes bytes);
+  // The same for communication that the GEMM itself depends on: both are cut into pieces, smaller
+  // and so less efficient GEMMs, and the first piece of a gather (the last of a reduction) has
+  // nothing to hide behind.
+  void gemm_in_pieces(std::string_view name, const Gemm& gemm, CollectiveOp op, Bytes bytes);
 
   std::vector<TimedKernel> take() { return std::move(kernels_); }
 
  private:
   void add(std::string_view name, bool communication, Cost cost, Flops flops);
+  void add_beside(std::string_view name, Cost compute, Flops flops, CollectiveOp op,
+                  Cost communication);
 
   const KernelCosts& costs_;
   GroupShape tp_group_;

@@ -1,6 +1,7 @@
 // The state that the parts of lowering share. Private to this folder.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "strategies/lower/lower.hpp"
@@ -16,7 +17,8 @@ struct Segment {
 
 struct PassTasks {
   std::vector<Segment> segments;
-  TaskId first() const { return segments.front().first; }
+  TaskId start{};  // what comes before the first layer; may be nothing
+  TaskId first() const { return start ? start : segments.front().first; }
   TaskId last() const { return segments.back().last; }
 };
 
@@ -55,11 +57,16 @@ class Lowering {
                       std::uint32_t label);
   Segment add_kernels(DeviceId device, const PlannedLayer& layer, const Pass& pass,
                       const MicroBatch& mb);
+  TaskId add_start(DeviceId device, int rank, const Pass& pass, const MicroBatch& mb);
   std::uint32_t chunk_label(const Chunk& chunk);
 
   // pipeline.cpp: activations and gradients between stages.
   void add_pipeline(int replica, int rank);
-  void send(int replica, int rank, const Pass& pass);
+  void send(int replica, int rank, const Pass& pass, const Pass* next);
+  // The model stage a pass's input comes from or its output goes to; nothing at the ends.
+  std::optional<int> stage_before(int rank, const Pass& pass) const;
+  std::optional<int> stage_after(int rank, const Pass& pass) const;
+  Bytes boundary(int from_stage, int to_stage, const MicroBatch& mb) const;
   Time p2p_time(int from_rank, int to_rank, Bytes bytes_per_gpu) const;
   const std::vector<LinkUse>& p2p_links(int replica, int from_rank, int to_rank);
 

@@ -28,7 +28,34 @@ PassTasks Lowering::add_given_pass(DeviceId d, int rank, const Pass& pass) {
   task.micro_batch = static_cast<std::int32_t>(pass.micro_batch);
   task.chunk = static_cast<std::int16_t>(pass.chunk);
   const TaskId id = program_.add(task);
-  return {{{id, id, {}}}};
+  return {{{id, id, {}}}, {}};
+}
+
+// What a pass does before its first layer. Where the CPU waits for transfers, it prepares a forward
+// while the GPU idles. And each tp rank received 1/tp of its input; without sequence parallelism
+// every rank needs all of it.
+TaskId Lowering::add_start(DeviceId d, int rank, const Pass& pass, const MicroBatch& mb) {
+  const Parallelism& p = job_.parallelism;
+  if (ranks() == 1) return {};
+  Time time{};
+  if (pass.forward && !job_.software.overlap_p2p)
+    time += to_time(job_.software.host_time_per_forward);
+  const bool shards =
+      job_.software.scatter_gather_p2p && !p.sequence_parallel && p.tensor_model_parallel_size > 1;
+  if (const auto from = stage_before(rank, pass); from && shards) {
+    const int here = static_cast<int>(pass.chunk) * ranks() + rank;
+    const Bytes bytes = boundary(*from, here, mb);
+    if (bytes.value > 0) time += costs_->layers.tp_gather(bytes);
+  }
+  if (time == Time{}) return {};
+  Task task;
+  task.stream = Program::stream(d, StreamKind::compute);
+  task.duration = task.communication = time;
+  task.kind = pass.forward ? TaskKind::forward : TaskKind::backward;
+  task.label = program_.label("start of a pass");
+  task.micro_batch = static_cast<std::int32_t>(pass.micro_batch);
+  task.chunk = static_cast<std::int16_t>(pass.chunk);
+  return last_kernel_[d.value] = program_.add(task);
 }
 
 // Passes whose layers communicate one by one have a task a layer even at stage granularity.
@@ -43,9 +70,12 @@ bool Lowering::by_layer(int rank, const Pass& pass) const {
 
 PassTasks Lowering::add_pass(DeviceId d, int rank, const Pass& pass, const MicroBatch& mb) {
   const Chunk& layers = chunk(rank, static_cast<int>(pass.chunk));
-  if (job_.granularity == Granularity::stage && !by_layer(rank, pass))
-    return {{add_chunk(d, layers, pass)}};
   PassTasks out;
+  out.start = add_start(d, rank, pass, mb);
+  if (job_.granularity == Granularity::stage && !by_layer(rank, pass)) {
+    out.segments.push_back(add_chunk(d, layers, pass));
+    return out;
+  }
   const auto add = [&](const PlannedLayer& layer) {
     out.segments.push_back(job_.granularity == Granularity::stage
                                ? add_layer(d, layer, pass)

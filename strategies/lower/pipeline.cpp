@@ -1,8 +1,9 @@
 // Activations forward and their gradients backward between neighbouring model stages.
 //
 // A send and its receive are the two sides of one transfer. Receives are posted early, so a
-// transfer starts when its sender is ready; computation goes on meanwhile. Megatron's rank
-// placement decides which links it crosses.
+// transfer starts when its sender is ready; computation goes on meanwhile unless the framework
+// waits for its sends (overlap_p2p = false). Megatron's rank placement decides which links it
+// crosses.
 #include <algorithm>
 
 #include "sim/errors.hpp"
@@ -12,14 +13,39 @@ namespace mllmsim {
 
 void Lowering::add_pipeline(int replica, int rank) {
   if (ranks() == 1) return;
-  for (const Pass& pass : schedules_[static_cast<std::size_t>(rank)]) send(replica, rank, pass);
+  const std::vector<Pass>& passes = schedules_[static_cast<std::size_t>(rank)];
+  for (std::size_t i = 0; i < passes.size(); ++i)
+    send(replica, rank, passes[i], i + 1 < passes.size() ? &passes[i + 1] : nullptr);
 }
 
-void Lowering::send(int replica, int rank, const Pass& pass) {
-  const int from = static_cast<int>(pass.chunk) * ranks() + rank;  // model stage
-  const int to = from + (pass.forward ? 1 : -1);
-  if (to < 0 || to >= ranks() * chunks()) return;
-  const int to_rank = to % ranks(), to_chunk = to / ranks();
+std::optional<int> Lowering::stage_before(int rank, const Pass& pass) const {
+  return stage_after(rank, {!pass.forward, pass.micro_batch, pass.chunk});
+}
+
+std::optional<int> Lowering::stage_after(int rank, const Pass& pass) const {
+  const int here = static_cast<int>(pass.chunk) * ranks() + rank;
+  const int to = here + (pass.forward ? 1 : -1);
+  if (ranks() == 1 || to < 0 || to >= ranks() * chunks()) return std::nullopt;
+  return to;
+}
+
+// What passes between two neighbouring model stages, of all tp ranks; 0 if it is a gradient that
+// nothing needs.
+Bytes Lowering::boundary(int from_stage, int to_stage, const MicroBatch& mb) const {
+  const int before = std::min(from_stage, to_stage), after = std::max(from_stage, to_stage);
+  const auto at = [&](int stage) -> const Chunk& {
+    return chunk(stage % ranks(), stage / ranks());
+  };
+  const bool forward = to_stage > from_stage;
+  if (!forward && !needs_input_gradient(job_.model, at(after).front().layer)) return {};
+  return costs_->layers.boundary(at(before).back().layer, mb);
+}
+
+void Lowering::send(int replica, int rank, const Pass& pass, const Pass* next) {
+  const auto to = stage_after(rank, pass);
+  if (!to) return;
+  const int from = static_cast<int>(pass.chunk) * ranks() + rank;
+  const int to_rank = *to % ranks(), to_chunk = *to / ranks();
 
   Time time{};
   Bytes bytes{};
@@ -28,12 +54,8 @@ void Lowering::send(int replica, int rank, const Pass& pass) {
     time = to_time(job_.given_times->p2p);
   } else {
     const auto& mb = plan_.micro_batches[static_cast<std::size_t>(replica)][pass.micro_batch];
-    const Chunk& before =
-        pass.forward ? chunk(rank, static_cast<int>(pass.chunk)) : chunk(to_rank, to_chunk);
-    const Chunk& after =
-        pass.forward ? chunk(to_rank, to_chunk) : chunk(rank, static_cast<int>(pass.chunk));
-    if (!pass.forward && !needs_input_gradient(job_.model, after.front().layer)) return;
-    bytes = costs_->layers.boundary(before.back().layer, mb);
+    bytes = boundary(from, *to, mb);
+    if (bytes.value == 0 && !pass.forward) return;
     const int tp = job_.parallelism.tensor_model_parallel_size;
     const bool split = job_.parallelism.sequence_parallel || job_.software.scatter_gather_p2p;
     const Bytes per_gpu = split ? scaled(bytes, 1.0 / tp) : bytes;
@@ -61,6 +83,8 @@ void Lowering::send(int replica, int rank, const Pass& pass) {
   program_.add_dependency(tasks_of(replica, rank, pass).last(), sent);
   const Pass consumer{pass.forward, pass.micro_batch, static_cast<std::uint32_t>(to_chunk)};
   program_.add_dependency(received, tasks_of(replica, to_rank, consumer).first());
+  if (next && !job_.given_times && !job_.software.overlap_p2p)
+    program_.add_dependency(sent, tasks_of(replica, rank, *next).first());
 }
 
 Time Lowering::p2p_time(int from_rank, int to_rank, Bytes bytes_per_gpu) const {

@@ -154,7 +154,7 @@ class Calibrate(Cli):
         self.run_mllmsim("calibrate", "scale", self.CALIBRATIONS / "a100-sxm4-80g.json", "--gemm", "1.1", "--out", scaled)
         runs = [json.loads(self.run_mllmsim("run", INTERNVL, "--json", *more).stdout)["runs"][0]
                 for more in [[], [f"calibration={scaled}"]]]
-        self.assertGreater(runs[1]["iteration_s"], 1.05 * runs[0]["iteration_s"])
+        self.assertGreater(runs[1]["iteration_s"], 1.04 * runs[0]["iteration_s"])
         self.assertGreater(runs[1]["cost_share_transferred"], runs[0]["cost_share_transferred"])
 
     def test_a_run_says_what_it_rests_on(self):

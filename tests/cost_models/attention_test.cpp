@@ -19,7 +19,7 @@ AttentionModel model() {
   kernel.rate = 1;
   kernel.norm = 200;  // in effect the larger of total and longest
   kernel.table = {0, 0, 15, 15, std::vector<double>(225, 0.0)};
-  return {{kernel}, {2.5, Source::estimate, ""}};
+  return {2, {kernel}, {2.5, Source::estimate, ""}};
 }
 
 Attention attention(std::vector<SequenceGroup> sequences, bool causal) {
@@ -51,6 +51,17 @@ TEST(Attention, UnmeasuredBackwardIsARatioAndAnEstimate) {
   const Cost backward = attention_time(model(), kGpu, a);
   EXPECT_NEAR(backward.time.value * 1e6, 2.5 * forward, 1e-6);
   EXPECT_EQ(backward.source, Source::estimate);
+}
+
+// The kernel is of generation 2: 1 takes twice as long, a newer one is not known to be faster.
+TEST(Attention, OlderGenerationsTakeLonger) {
+  Attention a = attention({{256, 1}}, true);
+  const double measured = us(a);
+  a.generation = 1;
+  EXPECT_NEAR(us(a), 2 * measured, 1e-6);
+  EXPECT_EQ(attention_time(model(), kGpu, a).source, Source::estimate);
+  a.generation = 3;
+  EXPECT_NEAR(us(a), measured, 1e-6);
 }
 
 TEST(Attention, SourceSaysWhatWasMeasured) {

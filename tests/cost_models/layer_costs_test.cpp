@@ -22,9 +22,16 @@ struct Fixture {
   SimpleCosts kernels;
   LayerCosts costs;
 
-  Fixture(Model m, int tp, bool sequence_parallel, const Software& software)
+  Fixture(Model m, int tp, bool sequence_parallel, const Software& software,
+          std::int64_t micro_batches = 1)
       : model(std::move(m)),
-        costs(model, tensor_parallel(tp, sequence_parallel), software, kernels, {}) {}
+        costs(model, sizes(tp, sequence_parallel, micro_batches), software, kernels, {}) {}
+
+  static Parallelism sizes(int tp, bool sequence_parallel, std::int64_t micro_batches) {
+    Parallelism p = tensor_parallel(tp, sequence_parallel);
+    p.global_batch_size = micro_batches * p.micro_batch_size * p.data_parallel_size;
+    return p;
+  }
 };
 
 std::int64_t count(const std::vector<TimedKernel>& kernels, std::string_view name) {
@@ -68,18 +75,19 @@ TEST(LayerCosts, ReplicatedAttentionIsWholeOnEveryRank) {
   EXPECT_EQ(f.kernels.gemms[0], (Gemm{1025, 3 * 25 * 128, 3200}));
   EXPECT_EQ(f.kernels.gemms[1], (Gemm{1025, 3200, 3200}));
   EXPECT_EQ(f.kernels.gemms[2], (Gemm{1025, 6400, 3200}));
-  EXPECT_EQ(count(cost.forward, "tp all-gather"), 2);
-  EXPECT_EQ(count(cost.forward, "tp reduce-scatter"), 1);
+  EXPECT_EQ(count(cost.forward, "tp all-reduce"), 1);
 }
 
-// 10 bytes for each of the layer's parameters on a rank: read bf16 and fp32, write fp32.
-TEST(LayerCosts, GradientsAreAddedByAKernelOfTheirOwn) {
-  Software separate = flash();
-  separate.grad_accumulation_bytes_per_parameter = 10;
-  Fixture f(gpt(1, 1024, 16), 2, false, separate);
-  EXPECT_EQ(count(f.costs.cost(kLlmBlock, text(512, 1), Recompute::none).backward,
-                  "gradient accumulation"),
-            1);
+// 1,025 tokens a tile do not split over 2 ranks, 1,024 do.
+TEST(LayerCosts, TilesAreSplitOverRanksOnlyIfTheirTokensDivide) {
+  Model model = internvl();
+  const auto gathers = [&] {
+    Fixture f(model, 2, true, flash());
+    return count(f.costs.cost(kVitBlock, images(1, 256), Recompute::none).forward, "tp all-gather");
+  };
+  EXPECT_EQ(gathers(), 0);
+  model.encoders[0].tokens_per_tile = 1024;
+  EXPECT_EQ(gathers(), 2);
 }
 
 TEST(LayerCosts, HeadsThatDoNotDivideAreTheUsersErrorUnlessPadded) {
@@ -144,6 +152,32 @@ TEST(LayerCosts, WithoutOverlapBackwardCommunicationIsExposed) {
   Fixture f(gpt(1, 1024, 16), 4, false, serial);
   const LayerCost& cost = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
   EXPECT_EQ(count(cost.backward, "tp all-reduce"), 2);
+}
+
+// Sequence parallel: two gathers and two reductions forward, all beside GEMMs in four pieces, of
+// which one has nothing to hide behind.
+TEST(LayerCosts, OverlapInForwardsLeavesAQuarterOfTheCommunication) {
+  Software overlapped = flash();
+  Fixture whole(gpt(1, 1024, 16), 4, true, overlapped);
+  overlapped.overlap_tp_forward = true;
+  Fixture pieces(gpt(1, 1024, 16), 4, true, overlapped);
+  const auto communication = [](Fixture& f) {
+    return totals(f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none).forward).communication;
+  };
+  EXPECT_LT(communication(pieces), communication(whole));
+}
+
+// With more than one micro-batch, a block's gradients are added up by a kernel of its own.
+TEST(LayerCosts, GradientsAreAddedByAKernelOfTheirOwnIfNotByGemms) {
+  Software separate = flash();
+  separate.grad_accumulation_bytes_per_parameter = 10;
+  const auto additions = [&](std::int64_t batch) {
+    Fixture f(gpt(1, 1024, 16), 4, false, separate, batch);
+    return count(f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none).backward,
+                 "gradient accumulation");
+  };
+  EXPECT_EQ(additions(1), 0);
+  EXPECT_EQ(additions(2), 1);
 }
 
 // A frozen layer has no weight-gradient GEMM to hide its all-reduce beside.
@@ -260,7 +294,6 @@ TEST(LayerCosts, TwoLayerProjectorIsSplitByColumnsThenRows) {
   ASSERT_EQ(f.kernels.gemms.size(), 6U);
   EXPECT_EQ(f.kernels.gemms[0], (Gemm{2304, 3072, 12800}));
   EXPECT_EQ(f.kernels.gemms[1], (Gemm{2304, 6144, 3072}));
-  EXPECT_EQ(cost.forward.front().name, "tp all-gather");  // the ViT's sequence-parallel output
   EXPECT_EQ(count(cost.forward, "tp all-reduce"), 1);
 }
 

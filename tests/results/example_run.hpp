@@ -62,6 +62,7 @@ inline RunResult example_run() {
     stage.gradients = Bytes{4 * kGib};
     stage.optimizer = Bytes{6 * kGib};
     stage.peak_activations = Bytes{45 * kGib};
+    stage.saved_activations = Bytes{44 * kGib};
     stage.reserve = Bytes{4 * kGib};
     stage.peak_memory = Bytes{(61 - 10 * s) * kGib};
     run.stages.push_back(stage);

@@ -35,7 +35,7 @@ TEST(RunTables, ColumnNames) {
             "bubble_s bubble_dp_all_gather_s bubble_dp_reduce_scatter_s bubble_pp_warmup_s "
             "bubble_pp_cooldown_s bubble_pp_other_s bubble_tp_s bubble_dp_wait_s "
             "bubble_encoder_wait_s weights_bytes gradients_bytes optimizer_bytes "
-            "peak_activations_bytes reserve_bytes peak_memory_bytes");
+            "peak_activations_bytes saved_activations_bytes reserve_bytes peak_memory_bytes");
   EXPECT_EQ(column_names(steps_table({})),
             "run strategy scenario_hash step replica iteration_s micro_batches samples llm_tokens "
             "tiles bubble_share");

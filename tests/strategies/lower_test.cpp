@@ -16,6 +16,29 @@ Time kind_total(const Simulated& s, BubbleKind kind) {
   return sum;
 }
 
+// Four stages, eight micro-batches: every forward of the first stage starts 1 s later than it
+// could, and so does every forward on the way of the first micro-batch: at least 8 + 3 s more.
+TEST(Lower, WhereTheCpuWaitsForTransfersForwardsStartLate) {
+  Job job = small_job();
+  const Time overlapped = simulate_job(job).timeline.span;
+  job.software.overlap_p2p = false;
+  job.software.host_time_per_forward = {0};
+  const Time waiting = simulate_job(job).timeline.span;
+  EXPECT_GT(waiting, overlapped);
+  job.software.host_time_per_forward = {1};
+  const Time late = simulate_job(job).timeline.span;
+  EXPECT_GE(late - waiting, to_time(Seconds{11 - 0.1}));
+}
+
+TEST(Lower, WaitingForTransfersIsTheSameAtBothGranularities) {
+  Job job = small_job();
+  job.parallelism.sequence_parallel = false;  // so that shards are gathered
+  job.software.overlap_p2p = false;
+  const Time by_stage = simulate_job(job).timeline.span;
+  job.granularity = Granularity::kernel;
+  EXPECT_EQ(by_stage, simulate_job(job).timeline.span);
+}
+
 TEST(Lower, BothGranularitiesTakeTheSameTimeAndHaveTheSameBubbles) {
   for (const int zero_stage : {0, 1, 3}) {
     Job job = small_job();

@@ -1,0 +1,65 @@
+"""Every shipped family meets its target, or is listed below with what it reaches: published_test.py PATH_OF_MLLMSIM
+
+The tables that are not shipped are checked too if MLLMSIM_PUBLISHED names the directory of their CSV files."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+
+# Sources that miss their target today: the median |error| measured. A family that gets better or worse by more than 2
+# percentage points must be entered anew; one that meets its target must be taken out.
+KNOWN_MISSES = {
+    # DeepSpeed of early 2021 moved 175B parameters at some 17 GB/s a node; why is not understood.
+    "Megatron SC'21 Table 2 (ZeRO-3)": 0.593,
+    # Forward times by stage say that InternViT's layers cost what ours do, whole steps at tp 2 say more, and free memory says
+    # that they keep less: nothing public tells why. The baseline's free memory is what its allocator leaves after shapes of all sizes.
+    "OmniBal": 0.095,
+    "OmniBal layers per stage": 0.143,
+    "OmniBal free memory": 0.765,
+    # Length-grouped dist ratios and device-grouped tokens: the mixture stands for five sets that are not public.
+    "OmniBal data ratios": 0.046,
+}
+RANK = 0.95
+
+
+class Published(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as directory:
+            arguments = ["--csv-dir", os.environ["MLLMSIM_PUBLISHED"]] if "MLLMSIM_PUBLISHED" in os.environ else []
+            done = subprocess.run([MLLMSIM, "validate", "--json", *arguments], cwd=directory, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        cls.report = json.loads(done.stdout)
+        cls.sources = {s["source"]: s for s in cls.report["summary"]["sources"]}
+
+    def test_every_source_meets_its_target_or_is_a_known_miss(self):
+        for name, source in self.sources.items():
+            with self.subTest(name):
+                if name in KNOWN_MISSES:
+                    self.assertNotEqual(source["missed"], "", "no longer a miss")
+                    self.assertAlmostEqual(source["median"], KNOWN_MISSES[name], delta=0.02)
+                else:
+                    self.assertEqual(source["missed"], "")
+
+    def test_the_order_of_runs_is_predicted(self):
+        for name, source in self.sources.items():
+            if source["rank_correlation"] is not None and name not in KNOWN_MISSES:
+                self.assertGreaterEqual(source["rank_correlation"], RANK, name)
+
+    def test_what_ran_fits_and_what_did_not_does_not(self):
+        for name, source in self.sources.items():
+            self.assertEqual(source["said_not_to_fit"], [], name)
+            self.assertEqual(source["yes_no_right"], source["yes_no"], name)
+
+    def test_gpt3_175b_on_1024_a100_within_five_percent(self):
+        row, = [r for r in self.report["rows"] if r["source"] == "Megatron-LM README (A100)"]
+        self.assertLess(abs(row["relative_error"]), 0.05)
+
+
+if __name__ == "__main__":
+    unittest.main()
