@@ -74,14 +74,30 @@ void print(const json::value& value, const std::string& indent, std::string& out
   }
 }
 
+std::string printed(json::object object) {
+  std::string out;
+  print(std::move(object), "", out);
+  return out + "\n";
+}
+
 }  // namespace
+
+std::string to_json(const Table& table, const std::string& name) {
+  json::array rows(table.rows());
+  for (json::value& row : rows) row.emplace_object();
+  for (const auto& [key, column] : table.columns)
+    std::visit(
+        [&, &key = key](const auto& values) {
+          for (std::size_t i = 0; i < rows.size(); ++i) rows[i].as_object()[key] = plain(values[i]);
+        },
+        column);
+  return printed({{name, std::move(rows)}});
+}
 
 std::string to_json(std::span<const RunResult> runs) {
   json::array array;
   for (const RunResult& run : runs) array.push_back(to_object(run));
-  std::string out;
-  print(json::object{{"runs", std::move(array)}}, "", out);
-  return out + "\n";
+  return printed({{"runs", std::move(array)}});
 }
 
 }  // namespace mllmsim

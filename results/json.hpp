@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "results/parquet.hpp"
 #include "results/run_result.hpp"
 
 namespace mllmsim {
@@ -12,5 +13,8 @@ namespace mllmsim {
 // {"runs": [{..., "stages": [...], "steps": [...]}]}, indented, keys in a fixed order, ended by a
 // newline. A number that is not finite is null.
 std::string to_json(std::span<const RunResult> runs);
+
+// The rows of a table likewise: {"NAME": [{...}]}.
+std::string to_json(const Table& table, const std::string& name);
 
 }  // namespace mllmsim

@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
-#include "scenarios/hash.hpp"
 #include "sim/bubbles.hpp"
 #include "sim/errors.hpp"
 #include "sim/memory.hpp"
@@ -249,27 +246,10 @@ void measure_rates(const Step& s, RunResult& out) {
       out.bubble_shares[k] += row.bubbles[k] / out.iteration / static_cast<double>(s.ranks());
 }
 
-RunResult measure(const Step& s, const Scenario& scenario, const std::string& calibration_hash) {
-  const Parallelism& p = s.job.parallelism;
-  RunResult out;
-  out.name = s.job.name;
-  out.strategy = s.job.strategy;
-  out.model = s.job.model.name;
-  out.cluster = s.job.cluster.name;
-  out.scenario_text = scenario.text;
-  out.scenario_hash = scenario.hash;
+RunResult measure(const Step& s, const Scenario& scenario, const std::string& calibration_hash,
+                  const RunOptions& options) {
+  RunResult out = described(scenario);
   out.calibration_hash = calibration_hash;
-  out.seed = s.job.seed;
-  out.granularity = s.job.granularity == Granularity::stage ? "stage" : "kernel";
-  out.gpus = p.world_size();
-  out.tp = p.tensor_model_parallel_size;
-  out.pp = p.pipeline_model_parallel_size;
-  out.vpp = p.virtual_pipeline_stages;
-  out.dp = p.data_parallel_size;
-  out.zero_stage = p.zero_stage;
-  out.micro_batch_size = p.micro_batch_size;
-  out.global_batch_size = p.global_batch_size;
-  out.micro_batches = p.micro_batches();
   out.iteration = to_seconds(s.timeline.span);
   out.simulated_steps = 1;
   for (int rank = 0; rank < s.ranks(); ++rank) out.stages.push_back(stage_row(s, rank));
@@ -280,30 +260,53 @@ RunResult measure(const Step& s, const Scenario& scenario, const std::string& ca
   measure_memory(s, out);
   measure_steps(s, out);
   measure_rates(s, out);
-  measure_spans(s, out);
-  measure_memory_profile(s, out);
+  if (options.timeline) {
+    measure_spans(s, out);
+    measure_memory_profile(s, out);
+  }
   return out;
-}
-
-std::string hash_of_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return hash_text(std::string(std::istreambuf_iterator<char>(in), {}));
 }
 
 }  // namespace
 
-RunResult run_scenario(const Scenario& scenario) {
+RunResult described(const Scenario& scenario) {
+  const Job& job = scenario.job;
+  const Parallelism& p = job.parallelism;
+  RunResult out;
+  out.name = job.name;
+  out.strategy = job.strategy;
+  out.model = job.model.name;
+  out.cluster = job.cluster.name;
+  out.scenario_text = scenario.text;
+  out.scenario_hash = scenario.hash;
+  out.seed = job.seed;
+  out.granularity = job.granularity == Granularity::stage ? "stage" : "kernel";
+  out.gpus = p.world_size();
+  out.tp = p.tensor_model_parallel_size;
+  out.pp = p.pipeline_model_parallel_size;
+  out.vpp = p.virtual_pipeline_stages;
+  out.dp = p.data_parallel_size;
+  out.zero_stage = p.zero_stage;
+  out.micro_batch_size = p.micro_batch_size;
+  out.global_batch_size = p.global_batch_size;
+  out.micro_batches = p.micro_batches();
+  return out;
+}
+
+RunResult run_scenario(const Scenario& scenario, const RunOptions& options) {
   const Job& job = scenario.job;
   if (job.given_times)
-    return measure(simulate_step(job, nullptr, plan_of_given_times(job)), scenario, "");
+    return measure(simulate_step(job, nullptr, plan_of_given_times(job)), scenario, "", options);
+  InputFiles own;
+  InputFiles& files = options.files ? *options.files : own;
   const StrategyInfo* strategy = find_strategy(job.strategy);
   check(strategy != nullptr, "the reader lets only registered strategies pass");
   const Network network(job.cluster);
-  const auto kernels = read_kernel_costs(scenario.calibration, job.cluster);
+  const auto kernels = kernel_costs(files.calibration(scenario.calibration), job.cluster);
   LayerCosts layers(job.model, job.parallelism, job.software, *kernels, job.cluster);
   const CostContext costs{network, *kernels, layers};
   return measure(simulate_step(job, &costs, strategy->make()->plan(job, layers)), scenario,
-                 hash_of_file(scenario.calibration));
+                 files.calibration_hash(scenario.calibration), options);
 }
 
 }  // namespace mllmsim

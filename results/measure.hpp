@@ -14,6 +14,14 @@
 
 namespace mllmsim {
 
-RunResult run_scenario(const Scenario& scenario);
+struct RunOptions {
+  InputFiles* files = nullptr;  // calibrations, shared by many runs
+  bool timeline = true;         // spans and memory rows, most of what a run leaves
+};
+
+RunResult run_scenario(const Scenario& scenario, const RunOptions& options = {});
+
+// What a scenario says of a run, before anything is simulated: name, model, sizes, hashes.
+RunResult described(const Scenario& scenario);
 
 }  // namespace mllmsim

@@ -186,14 +186,17 @@ class RunReader {
 
 }  // namespace
 
-Scenario read_scenario(const fs::path& file, const std::vector<std::string>& overrides) {
+namespace {
+
+Scenario resolved_scenario(const fs::path& file, Node run,
+                           const std::vector<std::string>& overrides, InputFiles& files) {
   Scenario out;
-  out.file = existing(file.string(), ShippedKind::run);
+  out.file = file;
   out.job.name = out.file.stem().string();
   Problems problems;
-  Node run = parse_toml_file(out.file);
+  run.as<Node::Table>().erase("sweep");  // says which runs to make, not what one is
   apply_overrides(run, overrides, problems);
-  Resolver resolver(problems);
+  Resolver resolver(problems, files);
   std::set<std::string> unresolved;
   const auto resolve = [&](const char* key, auto member) {
     Node* written = run.find(key);
@@ -212,11 +215,30 @@ Scenario read_scenario(const fs::path& file, const std::vector<std::string>& ove
   return out;
 }
 
+}  // namespace
+
+fs::path run_file(const std::string& name) { return existing(name, ShippedKind::run); }
+
+Scenario read_scenario(const fs::path& file, const std::vector<std::string>& overrides,
+                       InputFiles* files) {
+  InputFiles own;
+  InputFiles& read = files ? *files : own;
+  const fs::path found = run_file(file.string());
+  return resolved_scenario(found, read.toml(found), overrides, read);
+}
+
+Scenario read_scenario_text(const std::string& text, const std::string& name,
+                            const std::vector<std::string>& overrides, InputFiles* files) {
+  InputFiles own;
+  return resolved_scenario(name, parse_toml(text, name), overrides, files ? *files : own);
+}
+
 Model read_model_file(const std::string& name) {
   Problems problems;
   Node reference;
   reference.value = existing(name, ShippedKind::model).string();
-  const std::optional<Node> full = Resolver(problems).model(reference, "model");
+  InputFiles files;
+  const std::optional<Node> full = Resolver(problems, files).model(reference, "model");
   problems.throw_if_any();
   Model model = read_model(*full, "model", problems);
   problems.throw_if_any();
