@@ -22,7 +22,7 @@ target=mllmsim
 case $what in
   program) ;;
   tests)
-    packages+=(libbenchmark-dev libgtest-dev librapidcheck-dev)
+    packages+=(libbenchmark-dev libgtest-dev librapidcheck-dev slurm-wlm munge)
     wheels+=(pandas==3.1.1 duckdb==2.0.0)
     target=all
     ;;
@@ -73,7 +73,8 @@ install_packages() {
     exit 1
   fi
   step apt-update as_root apt-get update
-  step apt-install as_root env DEBIAN_FRONTEND=noninteractive \
+  # RUNLEVEL=1: no services are started where there is no systemd; the tests start a Slurm of their own.
+  step apt-install as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
     apt-get install -y --no-install-recommends "${missing[@]}"
 }
 

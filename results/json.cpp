@@ -1,10 +1,8 @@
 #include "results/json.hpp"
 
-#include <fmt/format.h>
-
 #include <boost/json.hpp>
-#include <cmath>
 
+#include "results/json_text.hpp"
 #include "results/run_fields.hpp"
 
 namespace mllmsim {
@@ -47,39 +45,6 @@ json::object to_object(const RunResult& run) {
   return object;
 }
 
-// Boost.JSON prints one line and 1.25E1 for 12.5; people look at this too.
-void print(const json::value& value, const std::string& indent, std::string& out) {
-  const auto print_all = [&](const auto& items, char open, char close, auto print_item) {
-    out += open;
-    const char* separator = "\n";
-    for (const auto& item : items) {
-      out += separator + indent + "  ";
-      print_item(item);
-      separator = ",\n";
-    }
-    if (!items.empty()) out += "\n" + indent;
-    out += close;
-  };
-  if (const auto* object = value.if_object()) {
-    print_all(*object, '{', '}', [&](const json::key_value_pair& item) {
-      out += json::serialize(item.key()) + ": ";
-      print(item.value(), indent + "  ", out);
-    });
-  } else if (const auto* array = value.if_array()) {
-    print_all(*array, '[', ']', [&](const json::value& item) { print(item, indent + "  ", out); });
-  } else if (const double* number = value.if_double()) {
-    out += std::isfinite(*number) ? fmt::format("{}", *number) : "null";
-  } else {
-    out += json::serialize(value);
-  }
-}
-
-std::string printed(json::object object) {
-  std::string out;
-  print(std::move(object), "", out);
-  return out + "\n";
-}
-
 }  // namespace
 
 std::string to_json(const Table& table, const std::string& name) {
@@ -91,13 +56,13 @@ std::string to_json(const Table& table, const std::string& name) {
           for (std::size_t i = 0; i < rows.size(); ++i) rows[i].as_object()[key] = plain(values[i]);
         },
         column);
-  return printed({{name, std::move(rows)}});
+  return pretty(json::object{{name, std::move(rows)}});
 }
 
 std::string to_json(std::span<const RunResult> runs) {
   json::array array;
   for (const RunResult& run : runs) array.push_back(to_object(run));
-  return printed({{"runs", std::move(array)}});
+  return pretty(json::object{{"runs", std::move(array)}});
 }
 
 }  // namespace mllmsim

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "results/path_rows.hpp"
 #include "sim/bubbles.hpp"
 #include "sim/errors.hpp"
 #include "sim/memory.hpp"
@@ -260,6 +261,7 @@ RunResult measure(const Step& s, const Scenario& scenario, const std::string& ca
   measure_memory(s, out);
   measure_steps(s, out);
   measure_rates(s, out);
+  if (options.critical_path) out.critical_path = path_rows(s.program, s.timeline, s.ranks());
   if (options.timeline) {
     measure_spans(s, out);
     measure_memory_profile(s, out);

@@ -17,6 +17,7 @@ namespace mllmsim {
 struct RunOptions {
   InputFiles* files = nullptr;  // calibrations, shared by many runs
   bool timeline = true;         // spans and memory rows, most of what a run leaves
+  bool critical_path = false;
 };
 
 RunResult run_scenario(const Scenario& scenario, const RunOptions& options = {});

@@ -188,11 +188,11 @@ class RunReader {
 
 namespace {
 
-Scenario resolved_scenario(const fs::path& file, Node run,
+Scenario resolved_scenario(const fs::path& file, std::string name, Node run,
                            const std::vector<std::string>& overrides, InputFiles& files) {
   Scenario out;
   out.file = file;
-  out.job.name = out.file.stem().string();
+  out.job.name = std::move(name);
   Problems problems;
   run.as<Node::Table>().erase("sweep");  // says which runs to make, not what one is
   apply_overrides(run, overrides, problems);
@@ -224,13 +224,13 @@ Scenario read_scenario(const fs::path& file, const std::vector<std::string>& ove
   InputFiles own;
   InputFiles& read = files ? *files : own;
   const fs::path found = run_file(file.string());
-  return resolved_scenario(found, read.toml(found), overrides, read);
+  return resolved_scenario(found, found.stem().string(), read.toml(found), overrides, read);
 }
 
 Scenario read_scenario_text(const std::string& text, const std::string& name,
                             const std::vector<std::string>& overrides, InputFiles* files) {
   InputFiles own;
-  return resolved_scenario(name, parse_toml(text, name), overrides, files ? *files : own);
+  return resolved_scenario(name, name, parse_toml(text, name), overrides, files ? *files : own);
 }
 
 Model read_model_file(const std::string& name) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tbb/global_control.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -9,7 +10,9 @@
 #include "results/cli/command.hpp"
 #include "results/cli/interrupt.hpp"
 #include "results/json.hpp"
+#include "results/run_tables.hpp"
 #include "results/sweep/run_sweep.hpp"
+#include "results/sweep/slurm.hpp"
 #include "results/sweep/sweep_summary.hpp"
 #include "results/sweep/sweep_tables.hpp"
 #include "scenarios/hash.hpp"
@@ -40,7 +43,13 @@ po::options_description sweep_options() {
       "json", "print all rows as JSON instead of a table")(
       "threads,j", po::value<unsigned>(),
       "threads to use (default: all cores); results do not depend on it")(
-      "shard", text(), "I/N: only every N-th point from the I-th on; `mllmsim merge` joins them");
+      "shard", text(), "I/N: only every N-th point from the I-th on; `mllmsim merge` joins them")(
+      "launch", text(), "slurm: submit a job array and a merge job, and wait")(
+      "shards", po::value<std::size_t>(), "tasks of the array (default 8, --threads 1 each)")(
+      "partition", text(), "Slurm's partition")(
+      "sbatch", po::value<std::vector<std::string>>()->composing(),
+      "a further option for sbatch, such as --sbatch=--account=x")("detach",
+                                                                   "do not wait for Slurm's jobs");
   return options;
 }
 
@@ -113,6 +122,67 @@ void report(const SweepJob& job, const SweepResult& result, bool json, const Swe
   std::cout.flush();
 }
 
+// The same sweep for a task of Slurm's.
+std::vector<std::string> arguments_of(const std::vector<std::string>& words,
+                                      const po::variables_map& values) {
+  std::vector<std::string> out = words;
+  if (values.count("vary"))
+    for (const auto& vary : values["vary"].as<std::vector<std::string>>())
+      out.insert(out.end(), {"--vary", vary});
+  if (values.count("strategies"))
+    out.insert(out.end(), {"--strategies", values["strategies"].as<std::string>()});
+  return out;
+}
+
+SlurmSweep slurm_sweep(const SweepJob& job, const fs::path& directory,
+                       const std::vector<std::string>& words, const po::variables_map& values) {
+  const auto& how = values["launch"].as<std::string>();
+  if (how != "slurm")
+    throw UserError("command line", "--launch", fmt::format("expected slurm, found {}", how));
+  if (values.count("shard"))
+    throw UserError("command line", "--shard", "--launch makes the shards; give --shards N");
+  SlurmSweep sweep;
+  sweep.directory = directory;
+  sweep.arguments = arguments_of(words, values);
+  sweep.points = job.sweep.points();
+  constexpr std::size_t kShards = 8;
+  sweep.shards = values.count("shards") ? values["shards"].as<std::size_t>() : kShards;
+  if (sweep.shards == 0) throw UserError("command line", "--shards", "expected at least 1");
+  sweep.shards = std::min(sweep.shards, sweep.points);
+  if (values.count("threads")) sweep.threads = values["threads"].as<unsigned>();
+  if (values.count("partition")) sweep.partition = values["partition"].as<std::string>();
+  if (values.count("sbatch")) sweep.options = values["sbatch"].as<std::vector<std::string>>();
+  return sweep;
+}
+
+int launch(const SweepJob& job, const SlurmSweep& sweep, const po::variables_map& values) {
+  InputFiles files;
+  require_readable(job, files);  // before anything is submitted
+  const SlurmJobs jobs = submit(sweep);
+  std::cerr << fmt::format("{} Slurm jobs {} ({} shards) and {} (merge)\n",
+                           jobs.submitted ? "submitted" : "found running:", jobs.array,
+                           sweep.shards, jobs.merge);
+  if (values.count("detach")) return 0;
+  const Interrupt interrupt;
+  Progress progress(stderr);
+  if (!wait_for(sweep, jobs, progress, Interrupt::requested)) {
+    std::cerr << fmt::format(
+        "jobs {0} and {1} go on without us; the same command waits for them "
+        "again, scancel {0} {1} stops them\n",
+        jobs.array, jobs.merge);
+    return Interrupt::exit_code();
+  }
+  RunRows rows = read_runs(sweep.directory / "runs.parquet");
+  SweepResult result;
+  for (std::size_t p = 0; p < rows.runs.size(); ++p) result.points.push_back(p);
+  result.runs = std::move(rows.runs);
+  std::cout << (values.count("json") ? to_json(rows.table, "points")
+                                     : sweep_summary(job.sweep, result));
+  std::cout.flush();
+  std::cerr << "wrote " << sweep.directory.string() << "\n";
+  return 0;
+}
+
 }  // namespace
 
 int sweep_command(const Arguments& arguments) {
@@ -121,12 +191,16 @@ int sweep_command(const Arguments& arguments) {
   if (!parse(arguments, kUsage, sweep_options(), values, words)) return 0;
   const SweepJob job = read_job(words, values);
   const fs::path directory = directory_of(job, values);
+  const unsigned threads = values.count("threads") ? values["threads"].as<unsigned>() : 0;
+  if (values.count("threads") && threads == 0)
+    throw UserError("command line", "--threads", "expected at least 1");
+  if (values.count("launch"))
+    return launch(job, slurm_sweep(job, directory, words, values), values);
+  for (const char* option : {"shards", "partition", "sbatch", "detach"})
+    if (values.count(option))
+      throw UserError("command line", fmt::format("--{}", option), "goes with --launch slurm");
   std::optional<tbb::global_control> limit;
-  if (values.count("threads")) {
-    if (values["threads"].as<unsigned>() == 0)
-      throw UserError("command line", "--threads", "expected at least 1");
-    limit.emplace(tbb::global_control::max_allowed_parallelism, values["threads"].as<unsigned>());
-  }
+  if (threads > 0) limit.emplace(tbb::global_control::max_allowed_parallelism, threads);
   const Interrupt interrupt;
   Progress progress(stderr);
   const SweepResult result = run_sweep(job, directory, progress, Interrupt::requested);

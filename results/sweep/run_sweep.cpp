@@ -24,11 +24,18 @@ std::string reason_of(const UserError& error) {
   return out;
 }
 
+std::vector<std::string> overrides_of(const SweepJob& job, std::size_t point) {
+  std::vector<std::string> all = job.overrides;
+  const std::vector<std::string> own = job.sweep.overrides(point);
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+
 class SweepRun {
  public:
   SweepRun(const SweepJob& job, const std::filesystem::path& directory)
       : job_(job), file_(run_file(job.file.string())) {
-    require_one_readable();
+    require_readable(job, files_);
     journal_.emplace(directory);
   }
 
@@ -57,28 +64,9 @@ class SweepRun {
   }
 
  private:
-  std::vector<std::string> overrides(std::size_t point) const {
-    std::vector<std::string> all = job_.overrides;
-    const std::vector<std::string> own = job_.sweep.overrides(point);
-    all.insert(all.end(), own.begin(), own.end());
-    return all;
-  }
-
-  // Usually the first point will do.
-  void require_one_readable() {
-    std::optional<UserError> first;
-    for (std::size_t p = 0; p < job_.sweep.points(); ++p) try {
-        read_scenario(file_, overrides(p), &files_);
-        return;
-      } catch (const UserError& e) {
-        if (!first) first = e;
-      }
-    throw *first;
-  }
-
   // Whether the journal had it.
   bool run_point(std::size_t point, RunResult& out) {
-    const std::vector<std::string> changes = overrides(point);
+    const std::vector<std::string> changes = overrides_of(job_, point);
     std::optional<Scenario> scenario;
     RunResult infeasible;
     std::string key;
@@ -166,6 +154,17 @@ class SweepRun {
 };
 
 }  // namespace
+
+void require_readable(const SweepJob& job, InputFiles& files) {
+  std::optional<UserError> first;
+  for (std::size_t p = 0; p < job.sweep.points(); ++p) try {
+      read_scenario(job.file, overrides_of(job, p), &files);
+      return;  // usually the first will do
+    } catch (const UserError& e) {
+      if (!first) first = e;
+    }
+  throw *first;
+}
 
 SweepResult run_sweep(const SweepJob& job, const std::filesystem::path& directory,
                       Progress& progress, const std::function<bool()>& stop) {

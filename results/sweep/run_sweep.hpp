@@ -14,6 +14,7 @@
 #include "results/parquet.hpp"
 #include "results/progress.hpp"
 #include "results/run_result.hpp"
+#include "scenarios/input_files.hpp"
 #include "scenarios/sweep.hpp"
 
 namespace mllmsim {
@@ -41,8 +42,10 @@ struct SweepResult {
   bool interrupted = false;         // then runs are not all there
 };
 
-// `stop` is asked before every point. Throws UserError if no point at all can be read: then it is
-// not the variation that is wrong.
+// Throws UserError if no point at all can be read: then it is not the variation that is wrong.
+void require_readable(const SweepJob& job, InputFiles& files);
+
+// `stop` is asked before every point. Begins with require_readable().
 SweepResult run_sweep(const SweepJob& job, const std::filesystem::path& directory,
                       Progress& progress, const std::function<bool()>& stop);
 

@@ -72,6 +72,7 @@ Segment Lowering::add_chunk(DeviceId d, const Chunk& layers, const Pass& pass,
       add(totals(cost.forward));
     } else {
       add(totals(cost.recompute));
+      task.recompute += totals(cost.recompute).time - totals(cost.recompute).communication;
       add(totals(cost.backward));
     }
     saved += cost.saved;
