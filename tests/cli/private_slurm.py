@@ -72,6 +72,8 @@ class PrivateSlurm:
             self.config = self.dir / "slurm.conf"
             self.config.write_text(CONFIG.format(host=socket.gethostname().split(".")[0], user=getpass.getuser(), dir=self.dir,
                                                  controller_port=free_port(), node_port=free_port()))
+            # Without a mounted /sys/fs/cgroup slurmd would not find out which cgroups there are; it uses none of them.
+            (self.dir / "cgroup.conf").write_text(f"CgroupPlugin=cgroup/v1\nCgroupMountpoint={self.dir}/spool\n")
             self.environment = os.environ | {"SLURM_CONF": str(self.config)}
             self.start("munged", "--foreground", "--force", "--num-threads=1", f"--key-file={key}", f"--socket={self.dir}/munge.socket",
                        f"--pid-file={self.dir}/munge.pid", f"--log-file={self.dir}/munge.log", f"--seed-file={self.dir}/munge.seed")
