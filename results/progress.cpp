@@ -12,7 +12,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr auto kBarInterval = milliseconds(100);
-constexpr auto kLineInterval = std::chrono::seconds(30);
+constexpr auto kShortestInterval = std::chrono::seconds(1),
+               kLineInterval = std::chrono::seconds(30);
 
 double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
@@ -85,7 +86,9 @@ void Progress::show(bool last) {
     bar_shown_ = true;
   } else {
     const std::size_t tenths = total_ > 0 ? 10 * done_ / total_ : 10;
-    if (tenths == tenths_ && now - shown_ < kLineInterval) return;
+    const auto since = now - shown_;
+    const bool due = tenths != tenths_ ? since > kShortestInterval : since > kLineInterval;
+    if (!due && done_ < total_) return;
     tenths_ = tenths;
     fmt::print(out_, "{}\n", progress_text(done_, total_, rate));
     std::fflush(out_);

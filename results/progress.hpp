@@ -1,5 +1,6 @@
 // How far a long job is, on stderr: a bar with rate and time left on a terminal, otherwise a plain
-// line every tenth of the way or half a minute, so that a batch log stays short.
+// line every tenth of the way or half a minute, at most one a second, so that a batch log stays
+// short.
 #pragma once
 
 #include <chrono>

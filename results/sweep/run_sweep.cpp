@@ -4,6 +4,8 @@
 #include <tbb/parallel_for.h>
 
 #include <atomic>
+#include <fstream>
+#include <iterator>
 #include <optional>
 
 #include "results/measure.hpp"
@@ -29,6 +31,12 @@ std::vector<std::string> overrides_of(const SweepJob& job, std::size_t point) {
   const std::vector<std::string> own = job.sweep.overrides(point);
   all.insert(all.end(), own.begin(), own.end());
   return all;
+}
+
+// Another build may simulate otherwise, whatever its version says.
+std::string program_hash() {
+  std::ifstream in("/proc/self/exe", std::ios::binary);
+  return hash_text(std::string(std::istreambuf_iterator<char>(in), {})) + std::string(version());
 }
 
 class SweepRun {
@@ -76,7 +84,7 @@ class SweepRun {
     } catch (const UserError& e) {
       infeasible = unreadable(changes, reason_of(e));
       key = hash_text(fmt::format("{}\n{}\n{}\n{}", infeasible.name, fmt::join(changes, "\n"),
-                                  infeasible.reason, version()));
+                                  infeasible.reason, program_));
     }
     if (const auto it = journal_->finished().find(key); it != journal_->finished().end()) {
       out = it->second;
@@ -91,7 +99,7 @@ class SweepRun {
     const std::string calibration =
         scenario.calibration.empty() ? "" : files_.calibration_hash(scenario.calibration);
     return hash_text(
-        fmt::format("{}\n{}\n{}\n{}", scenario.job.name, scenario.text, calibration, version()));
+        fmt::format("{}\n{}\n{}\n{}", scenario.job.name, scenario.text, calibration, program_));
   }
 
   RunResult simulated(const Scenario& scenario) {
@@ -149,6 +157,7 @@ class SweepRun {
 
   const SweepJob& job_;
   std::filesystem::path file_;
+  std::string program_ = program_hash();
   InputFiles files_;
   std::optional<Journal> journal_;
 };
