@@ -73,8 +73,7 @@ install_packages() {
     exit 1
   fi
   step apt-update as_root apt-get update
-  # RUNLEVEL=1: no services are started where there is no systemd; the tests start a Slurm of their own.
-  step apt-install as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+  step apt-install as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y --no-install-recommends "${missing[@]}"
 }
 

@@ -4,6 +4,7 @@
 #include <tbb/parallel_for_each.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "results/measure.hpp"
@@ -51,18 +52,20 @@ void measure_imbalance(Explanation& out) {
     }
 }
 
-// Every sample as the mean of those in the simulated steps.
-std::string uniform_data(const RunResult& run) {
-  double samples = 0, tokens = 0, tiles = 0;
+// Every micro-batch as the mean of those in the simulated steps.
+Data uniform_data(const RunResult& run) {
+  double micro_batches = 0, tokens = 0, tiles = 0;
   for (const StepRow& step : run.steps) {
-    samples += static_cast<double>(step.samples);
+    micro_batches += static_cast<double>(step.micro_batches);
     tokens += static_cast<double>(step.llm_tokens);
     tiles += static_cast<double>(step.tiles);
   }
-  std::string out = fmt::format("data={{samples = {:.0f}, tokens_per_sample = {:.0f}", run.samples,
-                                tokens / std::max(samples, 1.0));
-  if (tiles > 0) out += fmt::format(", tiles_per_sample = {:.4f}", tiles / samples);
-  return out + "}";
+  const double samples = micro_batches * static_cast<double>(run.micro_batch_size);
+  Data data;
+  data.samples = run.samples;
+  data.tokens_per_sample = std::llround(tokens / samples);
+  data.tiles_per_sample = tiles / samples;
+  return data;
 }
 
 std::vector<Remedy> remedies_for(const Explanation& e, const Scenario& scenario) {
@@ -85,8 +88,12 @@ std::vector<Remedy> remedies_for(const Explanation& e, const Scenario& scenario)
                                      : nullptr);
   }
   const bool alike = e.across_micro_batches < kAlike && e.across_replicas < kAlike;
-  add("balanced data", alike ? "" : uniform_data(e.run),
+  add("balanced data", "every micro-batch of mean size",
       alike ? "all micro-batches are alike" : nullptr);
+  out.back().same_micro_batches = true;
+  if (job.data.set)
+    add("packed data", "data.batching=\"isf\"",
+        job.data.batching >= Batching::isf ? "the data are packed already" : nullptr);
   add("more micro-batches",
       fmt::format("parallelism.global_batch_size={}", 2 * job.parallelism.global_batch_size),
       nullptr);
@@ -104,10 +111,17 @@ Explanation explain(const std::function<Scenario(const std::vector<std::string>&
   tbb::parallel_for_each(out.remedies, [&](Remedy& remedy) {
     if (!remedy.note.empty()) return;
     try {
-      remedy.run = run_scenario(read({remedy.change}), {.timeline = false});
+      Scenario changed = remedy.same_micro_batches ? scenario : read({remedy.change});
+      if (remedy.same_micro_batches) changed.job.data = uniform_data(out.run);
+      remedy.run = run_scenario(changed, {.timeline = false});
     } catch (const UserError& e) {
       remedy.note = e.problems().front().message;
       return;
+    }
+    if (remedy.same_micro_batches) {
+      const double ratio = remedy.run->iteration / out.run.iteration;
+      remedy.run->samples_per_s = out.run.samples_per_s / ratio;
+      remedy.run->gpu_days = out.run.gpu_days * ratio;
     }
     remedy.gain = remedy.run->samples_per_s / out.run.samples_per_s - 1;
     if (!remedy.run->fits) remedy.note = "does not fit: " + remedy.run->reason;

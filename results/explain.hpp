@@ -4,6 +4,8 @@
 //   imbalance = slowest / mean          1: all alike
 //   gain      = samples a second with the remedy / without - 1
 //
+// "Balanced data" is the same step with every micro-batch of mean size: what no packing can beat.
+//
 // Each remedy is the same scenario with something changed, run like any other; its gain is not an
 // estimate from the path. Remedies are tried one at a time.
 #pragma once
@@ -19,11 +21,12 @@
 namespace mllmsim {
 
 struct Remedy {
-  std::string name;                // "recompute off"
-  std::string change;              // "recompute=none", an override of the scenario
+  std::string name;    // "recompute off"
+  std::string change;  // "recompute=none", an override of the scenario; or what it is in words
   std::optional<RunResult> run{};  // none if it does not apply or cannot be planned
   std::string note{};              // why not; or why the run does not fit
   double gain = 0;
+  bool same_micro_batches = false;  // a step does the same work in another number of samples
 };
 
 struct Explanation {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 
 #include "cost_models/calibration.hpp"
 #include "scenarios/node.hpp"
+#include "strategies/data/samples.hpp"
 
 namespace mllmsim {
 
@@ -27,6 +29,12 @@ class InputFiles {
   // Of the contents of a calibration already read, or read now.
   std::string calibration_hash(const std::filesystem::path& file);
 
+  // A data set, made by `load` the first time it is asked for by this name.
+  std::shared_ptr<const DataSet> data_set(const std::string& name,
+                                          const std::function<DataSet()>& load);
+  // Of its samples; "" for none.
+  std::string data_hash(const std::shared_ptr<const DataSet>& set) const;
+
   // Name and hash of the contents of every file read so far; a shipped file is named relative to
   // the data directory, so that the names do not depend on where the program is installed.
   std::map<std::string, std::string> hashes() const;
@@ -34,12 +42,16 @@ class InputFiles {
  private:
   struct Toml;
   struct Calibrated;
+  struct Data;
 
   const Calibrated& calibrated(const std::filesystem::path& file);
+  void forget_data_sets();
 
   mutable std::mutex mutex_;
   std::map<std::string, std::unique_ptr<Toml>> tomls_;
   std::map<std::string, std::unique_ptr<Calibrated>> calibrations_;
+  std::map<std::string, std::unique_ptr<Data>> data_sets_;
+  std::uint64_t uses_ = 0;
 };
 
 }  // namespace mllmsim

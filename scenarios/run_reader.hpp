@@ -2,9 +2,11 @@
 // them together is checked in checks.hpp, once all are read.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
+#include "scenarios/input_files.hpp"
 #include "scenarios/node.hpp"
 #include "scenarios/problems.hpp"
 #include "scenarios/toml_reader.hpp"
@@ -22,7 +24,9 @@ struct WrittenParallelism {
 WrittenParallelism read_parallelism(const Node& table, Problems& problems);
 // "full", or a table by module.
 RecomputePlan read_recompute(TableReader& run, Problems& problems);
-Data read_data(const Node& table, bool lengths_required, Problems& problems);
+// `folder`: where a data set's file is looked for; `seed`: of a generated one.
+Data read_data(const Node& table, bool lengths_required, const std::filesystem::path& folder,
+               std::uint64_t seed, InputFiles& files, Problems& problems);
 Software read_software(const Node& table, Problems& problems);
 GivenTimes read_given_times(const Node& table, Problems& problems);
 // Sets the job's strategy and options: those given over the strategy's defaults.

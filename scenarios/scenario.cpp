@@ -35,11 +35,13 @@ fs::path existing(const std::string& name, ShippedKind kind) {
 class RunReader {
  public:
   // `unresolved`: tables whose names led nowhere, which has been reported.
-  RunReader(const Node& run, std::set<std::string> unresolved, Scenario& out, Problems& problems)
+  RunReader(const Node& run, std::set<std::string> unresolved, Scenario& out, InputFiles& files,
+            Problems& problems)
       : run_(run),
         unresolved_(std::move(unresolved)),
         out_(out),
         job_(out.job),
+        files_(files),
         problems_(problems) {
     empty_.position = run.position;
   }
@@ -57,7 +59,8 @@ class RunReader {
     job_.recompute = read_recompute(reader, problems_);
     job_.software = read_software(table(reader, "software"), problems_);
     const std::size_t before_data = problems_.count();
-    job_.data = read_data(table(reader, "data"), !job_.given_times, problems_);
+    job_.data = read_data(table(reader, "data"), !job_.given_times, out_.file.parent_path(),
+                          job_.seed, files_, problems_);
     data_right_ = problems_.count() == before_data;
     read_strategy(reader, job_, problems_);
     read_model_and_cluster(reader);
@@ -180,6 +183,7 @@ class RunReader {
   std::set<std::string> unresolved_;
   Scenario& out_;
   Job& job_;
+  InputFiles& files_;
   Problems& problems_;
   bool data_right_ = true;
 };
@@ -208,7 +212,7 @@ Scenario resolved_scenario(const fs::path& file, std::string name, Node run,
   };
   resolve("model", &Resolver::model);
   resolve("cluster", &Resolver::cluster);
-  RunReader(run, unresolved, out, problems).read();
+  RunReader(run, unresolved, out, files, problems).read();
   problems.throw_if_any();
   out.text = to_toml(run);
   out.hash = hash_text(out.text);

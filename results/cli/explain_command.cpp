@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <iostream>
+#include <memory>
 
 #include "results/cli/command.hpp"
 #include "results/explain.hpp"
@@ -30,8 +31,8 @@ std::vector<std::string> joined(std::vector<std::string> a, const std::vector<st
 }
 
 Read read_file(const std::string& file, const std::vector<std::string>& overrides) {
-  return [=](const std::vector<std::string>& more) {
-    return read_scenario(file, joined(overrides, more));
+  return [=, files = std::make_shared<InputFiles>()](const std::vector<std::string>& more) {
+    return read_scenario(file, joined(overrides, more), files.get());
   };
 }
 
@@ -44,9 +45,9 @@ Read read_result(const fs::path& directory, const std::vector<std::string>& over
   if (rows.runs.size() != 1 || scenario == rows.metadata.end())
     throw UserError(directory.string(), "",
                     "is not the result of one run; name a point's scenario and its overrides");
-  return [=, text = scenario->second,
-          name = rows.runs.front().name](const std::vector<std::string>& more) {
-    return read_scenario_text(text, name, joined(overrides, more));
+  return [=, text = scenario->second, name = rows.runs.front().name,
+          files = std::make_shared<InputFiles>()](const std::vector<std::string>& more) {
+    return read_scenario_text(text, name, joined(overrides, more), files.get());
   };
 }
 
@@ -58,12 +59,14 @@ int explain_command(const Arguments& arguments) {
   po::variables_map values;
   std::vector<std::string> words, runs, overrides;
   if (!parse(arguments, kUsage, options, values, words)) return 0;
+  std::error_code error;
   for (const std::string& word : words)
-    (word.find('=') != std::string::npos && !fs::exists(word) ? overrides : runs).push_back(word);
+    (word.find('=') != std::string::npos && !fs::exists(word, error) ? overrides : runs)
+        .push_back(word);
   if (runs.size() != 1)
     throw UserError("command line", "",
                     fmt::format("explain needs one run, found {}", runs.size()));
-  const bool directory = fs::is_directory(runs.front());
+  const bool directory = fs::is_directory(runs.front(), error);
   const Explanation e = explain(directory ? read_result(runs.front(), overrides)
                                           : read_file(runs.front(), overrides));
   std::cout << (values.count("json") ? explanation_json(e) : explanation_text(e));

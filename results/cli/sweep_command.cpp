@@ -84,8 +84,9 @@ fs::path default_directory(const SweepJob& job) {
 SweepJob read_job(const std::vector<std::string>& words, const po::variables_map& values) {
   SweepJob job;
   std::vector<std::string> files;
+  std::error_code error;
   for (const std::string& word : words)
-    (word.find('=') != std::string::npos && !fs::exists(word) ? job.overrides : files)
+    (word.find('=') != std::string::npos && !fs::exists(word, error) ? job.overrides : files)
         .push_back(word);
   if (files.size() != 1)
     throw UserError("command line", "",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 #include <atomic>
 #include <fstream>
@@ -96,16 +97,18 @@ class SweepRun {
   }
 
   std::string key_of(const Scenario& scenario) {
-    const std::string calibration =
-        scenario.calibration.empty() ? "" : files_.calibration_hash(scenario.calibration);
+    std::string inputs = files_.data_hash(scenario.job.data.set);
+    if (!scenario.calibration.empty()) inputs += files_.calibration_hash(scenario.calibration);
     return hash_text(
-        fmt::format("{}\n{}\n{}\n{}", scenario.job.name, scenario.text, calibration, program_));
+        fmt::format("{}\n{}\n{}\n{}", scenario.job.name, scenario.text, inputs, program_));
   }
 
   RunResult simulated(const Scenario& scenario) {
     RunResult run;
     try {
-      run = run_scenario(scenario, {.files = &files_, .timeline = false});
+      // Its own parallel loops must not pick up another point while they wait.
+      tbb::this_task_arena::isolate(
+          [&] { run = run_scenario(scenario, {.files = &files_, .timeline = false}); });
     } catch (const UserError& e) {  // found while planning
       run = described(scenario);
       run.fits = false;
@@ -115,6 +118,7 @@ class SweepRun {
     }
     run.scenario_text.clear();
     run.steps.clear();
+    run.facts.clear();
     return run;
   }
 

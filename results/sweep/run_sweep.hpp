@@ -2,9 +2,9 @@
 // journal has already is not run again.
 //
 // A point is known by the hash of its name, its scenario as resolved, the contents of its
-// calibration and the program itself, so a change to any of them makes it another point. What
-// cannot be read or planned is a row with its reason. Results do not depend on threads or on
-// interruptions.
+// calibration and data set, and the program itself, so a change to any of them makes it another
+// point. What cannot be read or planned is a row with its reason. Results do not depend on threads
+// or on interruptions.
 #pragma once
 
 #include <filesystem>

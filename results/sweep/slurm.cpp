@@ -121,10 +121,12 @@ class Place {
   }
 
   bool finished(const SlurmJobs& jobs, std::size_t i) const {
-    return fs::exists(slurm() / fmt::format("finished-{}-{}", jobs.array, i));
+    std::error_code error;
+    return fs::exists(slurm() / fmt::format("finished-{}-{}", jobs.array, i), error);
   }
   bool merged(const SlurmJobs& jobs) const {
-    return fs::exists(slurm() / ("merged-" + jobs.merge));
+    std::error_code error;
+    return fs::exists(slurm() / ("merged-" + jobs.merge), error);
   }
 
   std::size_t points_done() const {

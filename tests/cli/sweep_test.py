@@ -17,6 +17,7 @@ MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNS = ROOT / "scenarios" / "runs"
 INTERNVL = str(RUNS / "internvl-6b-20b-a100x32.toml")
+PASS = str(RUNS / "internvl-1.2m-a100x32.toml")
 GIVEN = str(RUNS / "given-times-1f1b.toml")
 PP = "parallelism.pipeline_model_parallel_size"
 BATCH = "parallelism.global_batch_size"
@@ -224,6 +225,20 @@ class Again(Cli):
         self.assertIn("2 earlier results", done.stderr)
         for old, new in zip(before, self.rows("s")):
             self.assertGreater(new["iteration_s"], 1.05 * old["iteration_s"])
+
+
+    def test_a_changed_data_set_is_noticed(self):
+        lengths = self.dir / "lengths.json"
+        command = ["sweep", PASS, f"data.set={lengths}", "--strategies", "baseline,omnibal", "--out", "s"]
+        iterations = []
+        for tokens in [100, 400]:
+            lengths.write_text(json.dumps([{"vit_num": 1, "token_num": 256 + tokens + i % 50, "image_flags": 1} for i in range(1024)]))
+            done = self.run_mllmsim(*command)
+            iterations.append([row["iteration_s"] for row in self.rows("s")])
+        self.assertIn("2 earlier results", done.stderr)
+        for before, after in zip(*iterations):
+            self.assertNotEqual(before, after)
+        self.assertIn("2 of 2 points were finished before", self.run_mllmsim(*command).stderr)
 
 
 class Reading(Cli):
