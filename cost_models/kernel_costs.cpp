@@ -2,15 +2,15 @@
 // Immutable, so that simulations on several threads may share it.
 #include "cost_models/kernel_costs.hpp"
 
-#include "cost_models/calibrated_costs.hpp"
+#include "cost_models/calibration.hpp"
 
 namespace mllmsim {
 namespace {
 
 class CalibratedKernelCosts : public KernelCosts {
  public:
-  CalibratedKernelCosts(Calibration calibration, ClusterSpec cluster)
-      : c_(std::move(calibration)), cluster_(std::move(cluster)) {}
+  CalibratedKernelCosts(const Calibration& calibration, ClusterSpec cluster)
+      : c_(calibration), cluster_(std::move(cluster)) {}
 
   Cost gemm(const Gemm& k) const override { return gemm_time(c_.gemm, c_.gpu, k); }
   Cost attention(const Attention& k) const override {
@@ -29,20 +29,31 @@ class CalibratedKernelCosts : public KernelCosts {
   FlopsPerSecond peak() const override { return c_.gpu.peak; }
 
  private:
-  Calibration c_;
+  const Calibration& c_;
   ClusterSpec cluster_;
+};
+
+// The same with a calibration of its own. First base: made before the costs that refer to it.
+struct OwnCalibration {
+  Calibration calibration;
+};
+class OwningKernelCosts : OwnCalibration, public CalibratedKernelCosts {
+ public:
+  OwningKernelCosts(Calibration from, ClusterSpec cluster)
+      : OwnCalibration{std::move(from)},
+        CalibratedKernelCosts(OwnCalibration::calibration, std::move(cluster)) {}
 };
 
 }  // namespace
 
-std::unique_ptr<KernelCosts> make_kernel_costs(const Calibration& calibration,
-                                               const ClusterSpec& cluster) {
-  return std::make_unique<CalibratedKernelCosts>(calibration, cluster);
-}
-
 std::unique_ptr<KernelCosts> read_kernel_costs(const std::filesystem::path& calibration,
                                                const ClusterSpec& cluster) {
-  return make_kernel_costs(read_calibration(calibration), cluster);
+  return std::make_unique<OwningKernelCosts>(read_calibration(calibration), cluster);
+}
+
+std::unique_ptr<KernelCosts> kernel_costs(const Calibration& calibration,
+                                          const ClusterSpec& cluster) {
+  return std::make_unique<CalibratedKernelCosts>(calibration, cluster);
 }
 
 }  // namespace mllmsim

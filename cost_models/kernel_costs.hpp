@@ -41,4 +41,9 @@ class KernelCosts {
 std::unique_ptr<KernelCosts> read_kernel_costs(const std::filesystem::path& calibration,
                                                const ClusterSpec& cluster);
 
+struct Calibration;
+// From a calibration read before, which must outlive it.
+std::unique_ptr<KernelCosts> kernel_costs(const Calibration& calibration,
+                                          const ClusterSpec& cluster);
+
 }  // namespace mllmsim

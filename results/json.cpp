@@ -1,10 +1,8 @@
 #include "results/json.hpp"
 
-#include <fmt/format.h>
-
 #include <boost/json.hpp>
-#include <cmath>
 
+#include "results/json_text.hpp"
 #include "results/run_fields.hpp"
 
 namespace mllmsim {
@@ -48,45 +46,24 @@ json::object to_object(const RunResult& run) {
   return object;
 }
 
-// Boost.JSON prints one line and 1.25E1 for 12.5; people look at this too.
-void print(const json::value& value, const std::string& indent, std::string& out) {
-  const auto print_all = [&](const auto& items, char open, char close, auto print_item) {
-    out += open;
-    const char* separator = "\n";
-    for (const auto& item : items) {
-      out += separator + indent + "  ";
-      print_item(item);
-      separator = ",\n";
-    }
-    if (!items.empty()) out += "\n" + indent;
-    out += close;
-  };
-  if (const auto* object = value.if_object()) {
-    print_all(*object, '{', '}', [&](const json::key_value_pair& item) {
-      out += json::serialize(item.key()) + ": ";
-      print(item.value(), indent + "  ", out);
-    });
-  } else if (const auto* array = value.if_array()) {
-    print_all(*array, '[', ']', [&](const json::value& item) { print(item, indent + "  ", out); });
-  } else if (const double* number = value.if_double()) {
-    out += std::isfinite(*number) ? fmt::format("{}", *number) : "null";
-  } else {
-    out += json::serialize(value);
-  }
-}
-
 }  // namespace
+
+std::string to_json(const Table& table, const std::string& name) {
+  json::array rows(table.rows());
+  for (json::value& row : rows) row.emplace_object();
+  for (const auto& [key, column] : table.columns)
+    std::visit(
+        [&, &key = key](const auto& values) {
+          for (std::size_t i = 0; i < rows.size(); ++i) rows[i].as_object()[key] = plain(values[i]);
+        },
+        column);
+  return pretty(json::object{{name, std::move(rows)}});
+}
 
 std::string to_json(std::span<const RunResult> runs) {
   json::array array;
   for (const RunResult& run : runs) array.push_back(to_object(run));
-  return json_text(json::object{{"runs", std::move(array)}});
-}
-
-std::string json_text(const json::value& value) {
-  std::string out;
-  print(value, "", out);
-  return out + "\n";
+  return pretty(json::object{{"runs", std::move(array)}});
 }
 
 }  // namespace mllmsim

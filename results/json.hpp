@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "results/parquet.hpp"
 #include "results/run_result.hpp"
 
 namespace mllmsim {
@@ -14,7 +15,7 @@ namespace mllmsim {
 // newline. A number that is not finite is null.
 std::string to_json(std::span<const RunResult> runs);
 
-// Any JSON in that form.
-std::string json_text(const boost::json::value& value);
+// The rows of a table likewise: {"NAME": [{...}]}.
+std::string to_json(const Table& table, const std::string& name);
 
 }  // namespace mllmsim

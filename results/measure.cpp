@@ -5,11 +5,8 @@
 #include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "results/measure_step.hpp"
-#include "scenarios/hash.hpp"
 #include "sim/errors.hpp"
 #include "sim/memory.hpp"
 #include "strategies/data/pass.hpp"
@@ -146,6 +143,7 @@ void measure_memory(const Run& run, RunResult& out) {
 void take_rows(Run& run, RunResult& out) {
   for (StepFigures& s : run.steps) {
     out.steps.insert(out.steps.end(), s.rows.begin(), s.rows.end());
+    if (!s.path.empty()) out.critical_path = std::move(s.path);
     if (s.spans.empty()) continue;
     out.spans = std::move(s.spans);
     out.memory = std::move(s.memory);
@@ -181,26 +179,8 @@ void measure_data(const Run& run, RunResult& out) {
 
 RunResult measure(Run run, const Scenario& scenario, const std::string& calibration_hash) {
   const Job& job = run.job;
-  const Parallelism& p = job.parallelism;
-  RunResult out;
-  out.name = job.name;
-  out.strategy = job.strategy;
-  out.model = job.model.name;
-  out.cluster = job.cluster.name;
-  out.scenario_text = scenario.text;
-  out.scenario_hash = scenario.hash;
+  RunResult out = described(scenario);
   out.calibration_hash = calibration_hash;
-  out.seed = job.seed;
-  out.granularity = job.granularity == Granularity::stage ? "stage" : "kernel";
-  out.gpus = p.world_size();
-  out.tp = p.tensor_model_parallel_size;
-  out.pp = p.pipeline_model_parallel_size;
-  out.vpp = p.virtual_pipeline_stages;
-  out.dp = p.data_parallel_size;
-  out.zero_stage = p.zero_stage;
-  out.micro_batch_size = p.micro_batch_size;
-  out.global_batch_size = p.global_batch_size;
-  out.micro_batches = p.micro_batches();
   out.iteration = to_seconds(run.span()) / run.step_count();
   out.simulated_steps = static_cast<std::int64_t>(run.steps.size());
   out.facts = run.plan.facts;
@@ -222,7 +202,7 @@ RunResult measure(Run run, const Scenario& scenario, const std::string& calibrat
 
 // Steps are independent; each thread has cost memos of its own, so the order does not matter.
 std::vector<StepFigures> simulate_pass(const Job& job, const Plan& plan, const Network& network,
-                                       const KernelCosts& kernels) {
+                                       const KernelCosts& kernels, const ShownStep& shown) {
   const std::vector<std::int64_t> steps = chosen_steps(job, *plan.pass);
   std::vector<StepFigures> figures(steps.size());
   tbb::enumerable_thread_specific<LayerCosts> thread_costs(
@@ -233,7 +213,8 @@ std::vector<StepFigures> simulate_pass(const Job& job, const Plan& plan, const N
                       Plan step_plan = plan;
                       for (std::size_t i = range.begin(); i < range.end(); ++i) {
                         step_plan.micro_batches = micro_batches_of(job, *plan.pass, steps[i]);
-                        figures[i] = simulate_step(job, step_plan, &costs, steps[i], i == 0);
+                        figures[i] = simulate_step(job, step_plan, &costs, steps[i],
+                                                   i == 0 ? shown : ShownStep{});
                       }
                     });
   return figures;
@@ -241,37 +222,55 @@ std::vector<StepFigures> simulate_pass(const Job& job, const Plan& plan, const N
 
 }  // namespace
 
-std::string calibration_hash(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return hash_text(std::string(std::istreambuf_iterator<char>(in), {}));
+RunResult described(const Scenario& scenario) {
+  const Job& job = scenario.job;
+  const Parallelism& p = job.parallelism;
+  RunResult out;
+  out.name = job.name;
+  out.strategy = job.strategy;
+  out.model = job.model.name;
+  out.cluster = job.cluster.name;
+  out.scenario_text = scenario.text;
+  out.scenario_hash = scenario.hash;
+  out.seed = job.seed;
+  out.granularity = job.granularity == Granularity::stage ? "stage" : "kernel";
+  out.gpus = p.world_size();
+  out.tp = p.tensor_model_parallel_size;
+  out.pp = p.pipeline_model_parallel_size;
+  out.vpp = p.virtual_pipeline_stages;
+  out.dp = p.data_parallel_size;
+  out.zero_stage = p.zero_stage;
+  out.micro_batch_size = p.micro_batch_size;
+  out.global_batch_size = p.global_batch_size;
+  out.micro_batches = p.micro_batches();
+  return out;
 }
 
-RunResult run_scenario(const Scenario& scenario) {
+RunResult run_scenario(const Scenario& scenario, const RunOptions& options) {
   const Job& job = scenario.job;
+  const ShownStep shown{options.timeline, options.critical_path};
   if (job.given_times) {
     Plan plan = plan_of_given_times(job);
-    std::vector<StepFigures> steps = {simulate_step(job, plan, nullptr, 0, true)};
+    std::vector<StepFigures> steps = {simulate_step(job, plan, nullptr, 0, shown)};
     return measure({job, nullptr, std::move(plan), std::move(steps)}, scenario, "");
   }
-  const auto kernels = read_kernel_costs(scenario.calibration, job.cluster);
-  return run_scenario(scenario, *kernels, calibration_hash(scenario.calibration));
-}
-
-RunResult run_scenario(const Scenario& scenario, const KernelCosts& kernels,
-                       const std::string& calibration_hash) {
-  const Job& job = scenario.job;
+  InputFiles own;
+  InputFiles& files = options.files ? *options.files : own;
   const StrategyInfo* strategy = find_strategy(job.strategy);
   check(strategy != nullptr, "the reader lets only registered strategies pass");
   const Network network(job.cluster);
+  const auto calibrated = kernel_costs(files.calibration(scenario.calibration), job.cluster);
+  const ScaledCosts kernels(*calibrated, options.factors);
   LayerCosts layers(job.model, job.parallelism, job.software, kernels, job.cluster);
   const CostContext costs{network, kernels, layers};
   Plan plan = strategy->make()->plan(job, costs);
   std::vector<StepFigures> steps;
   if (plan.pass)
-    steps = simulate_pass(job, plan, network, kernels);
+    steps = simulate_pass(job, plan, network, kernels, shown);
   else
-    steps = {simulate_step(job, plan, &costs, 0, true)};
-  return measure({job, &kernels, std::move(plan), std::move(steps)}, scenario, calibration_hash);
+    steps = {simulate_step(job, plan, &costs, 0, shown)};
+  return measure({job, &kernels, std::move(plan), std::move(steps)}, scenario,
+                 files.calibration_hash(scenario.calibration));
 }
 
 }  // namespace mllmsim

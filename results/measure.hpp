@@ -14,16 +14,22 @@
 #include <string>
 
 #include "cost_models/kernel_costs.hpp"
+#include "cost_models/scaled_costs.hpp"
 #include "results/run_result.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace mllmsim {
 
-RunResult run_scenario(const Scenario& scenario);
+struct RunOptions {
+  InputFiles* files = nullptr;  // calibrations, shared by many runs
+  bool timeline = true;         // spans and memory rows, most of what a run leaves
+  bool critical_path = false;
+  CostFactors factors{};  // some kernels take longer than calibrated
+};
 
-// With kernel costs at hand instead of the scenario's calibration file.
-RunResult run_scenario(const Scenario& scenario, const KernelCosts& kernels,
-                       const std::string& calibration_hash);
-std::string calibration_hash(const std::filesystem::path& file);
+RunResult run_scenario(const Scenario& scenario, const RunOptions& options = {});
+
+// What a scenario says of a run, before anything is simulated: name, model, sizes, hashes.
+RunResult described(const Scenario& scenario);
 
 }  // namespace mllmsim

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "results/path_rows.hpp"
 #include "sim/memory.hpp"
 #include "sim/simulation.hpp"
 
@@ -132,7 +133,7 @@ void measure_memory(const Simulated& s, StepFigures& out) {
 }  // namespace
 
 StepFigures simulate_step(const Job& job, const Plan& plan, const CostContext* costs,
-                          std::int64_t step, bool show) {
+                          std::int64_t step, const ShownStep& shown) {
   std::optional<PlanCosts> plan_costs;
   if (costs) plan_costs.emplace(plan, costs->layers);
   const PlanCosts* known = plan_costs ? &*plan_costs : nullptr;
@@ -158,7 +159,8 @@ StepFigures simulate_step(const Job& job, const Plan& plan, const CostContext* c
     out.work = known->sum();
   }
   measure_rows(s, out);
-  if (show) {
+  if (shown.critical_path) out.path = path_rows(s.program, s.timeline, static_cast<int>(s.ranks()));
+  if (shown.timeline) {
     measure_spans(s, out);
     measure_memory(s, out);
   }

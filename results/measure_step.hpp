@@ -25,10 +25,17 @@ struct StepFigures {
   // Of a step to be shown; memory without what is held all step long.
   std::vector<SpanRow> spans;
   std::vector<MemoryRow> memory;
+  std::vector<PathRow> path;
+};
+
+// What is kept of a step besides its figures.
+struct ShownStep {
+  bool timeline = false;  // spans and memory
+  bool critical_path = false;
 };
 
 // `costs` is null if times are given. `plan.micro_batches` are those of `step`.
 StepFigures simulate_step(const Job& job, const Plan& plan, const CostContext* costs,
-                          std::int64_t step, bool show);
+                          std::int64_t step, const ShownStep& shown);
 
 }  // namespace mllmsim

@@ -65,6 +65,15 @@ struct MemoryRow {
   Bytes bytes{};
 };
 
+// Time that one stage spends on the critical path of a chosen step, by kind
+// (sim/critical_path.hpp).
+struct PathRow {
+  int stage = 0;
+  std::string
+      kind;  // "forward", "backward", "recompute", "optimizer", "tp", "pp_transfer", "dp_..."
+  Seconds time{};
+};
+
 struct RunResult {
   std::string name, strategy, model, cluster;
   std::string scenario_text;  // as resolved: all files merged, defaults and overrides applied
@@ -100,6 +109,7 @@ struct RunResult {
   std::vector<StepRow> steps;
   std::vector<SpanRow> spans;
   std::vector<MemoryRow> memory;
+  std::vector<PathRow> critical_path;  // only if asked for; not written
 };
 
 }  // namespace mllmsim

@@ -161,19 +161,27 @@ void write_run(const RunResult& run, const std::filesystem::path& dir) {
   write_parquet(runs_table(runs), metadata, dir / "runs.parquet");  // last: the run is complete
 }
 
+RunRows read_runs(const std::filesystem::path& path) {
+  auto [table, metadata] = read_parquet(path);
+  std::vector<RunResult> runs = rows_of<RunResult>(table, path);
+  Find find{table, path};
+  const RunResult no_run;
+  each_key(no_run, find);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Read read{find.columns, i};
+    each_key(runs[i], read);
+  }
+  return {std::move(runs), std::move(table), std::move(metadata)};
+}
+
 RunResult read_run(const std::filesystem::path& dir) {
   const std::filesystem::path path = dir / "runs.parquet";
-  const auto [table, metadata] = read_parquet(path);
-  std::vector<RunResult> runs = rows_of<RunResult>(table, path);
-  if (runs.size() != 1)
+  RunRows rows = read_runs(path);
+  if (rows.runs.size() != 1)
     throw EnvironmentError(
-        fmt::format("cannot read {}: it has {} runs, not one", path.string(), runs.size()));
-  RunResult run = std::move(runs.front());
-  Find find{table, path};
-  each_key(run, find);
-  Read read{find.columns};
-  each_key(run, read);
-  if (const auto it = metadata.find("scenario"); it != metadata.end())
+        fmt::format("cannot read {}: it has {} runs, not one", path.string(), rows.runs.size()));
+  RunResult run = std::move(rows.runs.front());
+  if (const auto it = rows.metadata.find("scenario"); it != rows.metadata.end())
     run.scenario_text = it->second;
   run.facts = read_rows<Fact>(dir / "plan.parquet");
   run.stages = read_rows<StageRow>(dir / "stages.parquet");

@@ -29,4 +29,12 @@ void write_run(const RunResult& run, const std::filesystem::path& dir);
 // What write_run wrote. Throws EnvironmentError if a file is missing or is not one of ours.
 RunResult read_run(const std::filesystem::path& dir);
 
+// A runs.parquet of one run or of many: its rows, and the table for columns that a sweep adds.
+struct RunRows {
+  std::vector<RunResult> runs;  // without stages, steps, spans and memory
+  Table table;
+  Metadata metadata;
+};
+RunRows read_runs(const std::filesystem::path& runs_parquet);
+
 }  // namespace mllmsim

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "results/figures.hpp"
 #include "results/run_fields.hpp"
 #include "results/text_table.hpp"
 
@@ -16,31 +17,6 @@ namespace {
 
 constexpr std::size_t kWidth = 100;
 constexpr std::size_t kBarCells = 30;
-
-// "61.2 of 80.0", in GiB
-std::string memory(Bytes used, Bytes limit) {
-  constexpr Bytes kGib{1LL << 30};
-  return fmt::format("{:.1f} of {:.1f}", used / kGib, limit / kGib);
-}
-
-std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
-
-// At least so many digits, never an exponent: "0.8452", "12.35", "12345".
-std::string rounded(double value, int digits) {
-  int decimals = digits;
-  for (double limit = 1; decimals > 0 && value >= limit; limit *= 10) --decimals;
-  return fmt::format("{:.{}f}", value, decimals);
-}
-std::string figure(double value) { return rounded(value, 4); }
-
-// "25.5 B", "1.20 M", "960"
-std::string count(double value) {
-  constexpr std::array<std::pair<double, const char*>, 4> kScales = {
-      {{1e12, " T"}, {1e9, " B"}, {1e6, " M"}, {1e3, " k"}}};
-  for (const auto& [scale, suffix] : kScales)
-    if (value >= scale) return rounded(value / scale, 3) + suffix;
-  return fmt::format("{:.0f}", value);
-}
 
 std::string bar(double share, const SummaryStyle& style) {
   const std::string_view full = style.utf8 ? "█" : "#", rest = style.utf8 ? "░" : ".";
@@ -103,7 +79,7 @@ std::string figures(const RunResult& run) {
       {"throughput", throughput, "per GPU", figure(run.tokens_per_s_per_gpu) + " tokens/s"});
   table.add_row({"MFU", percent(run.mfu), "HFU", percent(run.hfu)});
   table.add_row(
-      {"peak memory", memory(run.peak_memory, run.gpu_memory) + " GiB", "simulated", simulated});
+      {"peak memory", gib(run.peak_memory, run.gpu_memory) + " GiB", "simulated", simulated});
   const std::string rests_on = trust(run);
   return table.text(2, kWidth) + (rests_on.empty() ? "" : "\n" + wrapped(rests_on, 2, kWidth));
 }
@@ -143,7 +119,7 @@ std::string stages(const RunResult& run) {
     const double busy = step.value > 0 ? s.busy / step : 0;
     table.add_row({std::to_string(s.stage), s.layers, figure(s.forward.value * 1e3),
                    figure(s.backward.value * 1e3), percent(busy),
-                   percent(step.value > 0 ? 1 - busy : 0), memory(s.peak_memory, run.gpu_memory)});
+                   percent(step.value > 0 ? 1 - busy : 0), gib(s.peak_memory, run.gpu_memory)});
   }
   return table.text(2, kWidth);
 }
@@ -185,7 +161,7 @@ std::string comparison(std::span<const RunResult> runs) {
                                  percent(run.mfu), percent(bubble_share(run))});
     else
       cells.insert(cells.end(), 4, "-");
-    cells.push_back(run.fits ? memory(run.peak_memory, run.gpu_memory) : "does not fit");
+    cells.push_back(run.fits ? gib(run.peak_memory, run.gpu_memory) : "does not fit");
     table.add_row(std::move(cells));
   }
   return table.text(0, kWidth);

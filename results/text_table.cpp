@@ -88,4 +88,24 @@ std::string TextTable::text(std::size_t indent, std::size_t width) const {
   return out;
 }
 
+std::string TextTable::markdown() const {
+  const auto line = [](const std::vector<std::string>& cells) {
+    std::string out = "|";
+    for (const std::string& cell : cells) {
+      out += ' ';
+      for (const char c : cell) out += c == '|' ? "\\|" : std::string(1, c);
+      out += " |";
+    }
+    return out + '\n';
+  };
+  std::vector<std::string> headings, rules;
+  for (const TextColumn& column : columns_) {
+    headings.push_back(column.heading);
+    rules.emplace_back(column.align == Align::right ? "--:" : "---");
+  }
+  std::string out = line(headings) + line(rules);
+  for (const auto& row : rows_) out += line(row);
+  return out;
+}
+
 }  // namespace mllmsim

@@ -26,6 +26,9 @@ class TextTable {
   // are at most `width` wide if the columns that shrink allow it. No heading line if all are empty.
   std::string text(std::size_t indent, std::size_t width) const;
 
+  // The same as a Markdown table, nothing shortened.
+  std::string markdown() const;
+
  private:
   std::vector<std::size_t> column_widths(std::size_t indent, std::size_t width) const;
 

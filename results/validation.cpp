@@ -8,7 +8,6 @@
 #include <cmath>
 #include <set>
 
-#include "results/calibration_cache.hpp"
 #include "results/measure.hpp"
 #include "results/run_metric.hpp"
 #include "scenarios/problems.hpp"
@@ -77,7 +76,8 @@ std::string metric_of_all_stages(const std::string& metric) {
 
 }  // namespace
 
-std::vector<ValidationPoint> read_points(std::span<const PublishedFamily> families) {
+std::vector<ValidationPoint> read_points(std::span<const PublishedFamily> families,
+                                         InputFiles& files) {
   std::vector<ValidationPoint> out;
   for (const PublishedFamily& family : families)
     for (const PublishedPoint& point : family.points) out.push_back({&family, &point, {}});
@@ -87,7 +87,7 @@ std::vector<ValidationPoint> read_points(std::span<const PublishedFamily> famili
       if (const std::string problem = metric_problem(figure.metric); !problem.empty())
         problems[i].add(figure.position, key_of(*out[i].point, figure.metric), problem);
     try {
-      out[i].scenario = read_scenario_tree(out[i].point->run, out[i].family->file);
+      out[i].scenario = read_scenario_tree(out[i].point->run, out[i].family->file, &files);
     } catch (const UserError& e) {
       problems[i].add(e);
     }
@@ -107,14 +107,14 @@ std::vector<ValidationPoint> read_points(std::span<const PublishedFamily> famili
 
 Validation validate(std::span<const PublishedFamily> families,
                     const std::function<void(std::size_t, std::size_t)>& progress) {
-  const std::vector<ValidationPoint> points = read_points(families);
-  const CalibrationCache calibrations(points);
+  InputFiles files;
+  const std::vector<ValidationPoint> points = read_points(families, files);
   std::vector<std::vector<ValidationRow>> rows(points.size());
   std::atomic<std::size_t> done = 0;
   tbb::parallel_for(std::size_t{0}, points.size(), [&](std::size_t i) {
     const Scenario& scenario = points[i].scenario;
     try {
-      rows[i] = rows_of(points[i], calibrations.run(scenario));
+      rows[i] = rows_of(points[i], run_scenario(scenario, {.files = &files, .timeline = false}));
     } catch (const InternalError& e) {
       throw InternalError(fmt::format("{} (scenario {}, point \"{}\" of {})", e.what(),
                                       scenario.hash, points[i].point->id, scenario.file.string()));

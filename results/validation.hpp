@@ -50,7 +50,8 @@ struct ValidationPoint {
 };
 
 // Every point of the families, read. UserError with every problem, metrics' names included.
-std::vector<ValidationPoint> read_points(std::span<const PublishedFamily> families);
+std::vector<ValidationPoint> read_points(std::span<const PublishedFamily> families,
+                                         InputFiles& files);
 
 // `progress` is called with the number of points done, from any thread.
 Validation validate(std::span<const PublishedFamily> families,

@@ -44,12 +44,12 @@ std::vector<std::string> cells(const SourceSummary& s, const std::string& name,
   const auto shown = [&](const std::string& text) { return any ? text : std::string(); };
   return {name,
           std::to_string(s.errors.rows),
-          shown(percent(s.errors.median)),
-          shown(percent(s.errors.p90)),
-          shown(percent(s.errors.mean)),
+          shown(error_percent(s.errors.median)),
+          shown(error_percent(s.errors.p90)),
+          shown(error_percent(s.errors.mean)),
           shown(signed_percent(s.errors.bias)),
           rank_text(s),
-          s.speedups > 0 ? percent(s.speedup_error) : "",
+          s.speedups > 0 ? error_percent(s.speedup_error) : "",
           flags_text(s),
           target,
           verdict};
@@ -64,7 +64,7 @@ std::string verdict(const SourceSummary& s, const PublishedTarget& target) {
 
 }  // namespace
 
-std::string percent(double value) { return fmt::format("{:.1f} %", value * 100); }
+std::string error_percent(double value) { return fmt::format("{:.1f} %", value * 100); }
 std::string signed_percent(double value) { return fmt::format("{:+.1f} %", value * 100); }
 
 PublishedTarget target_of(const std::string& source, std::span<const PublishedFamily> families) {

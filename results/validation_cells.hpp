@@ -12,7 +12,7 @@ namespace mllmsim {
 
 using Cells = std::vector<std::vector<std::string>>;
 
-std::string percent(double value);         // "7.1 %"
+std::string error_percent(double value);   // "7.1 %"
 std::string signed_percent(double value);  // "+7.1 %"
 
 PublishedTarget target_of(const std::string& source, std::span<const PublishedFamily> families);

@@ -1,6 +1,6 @@
 #include <boost/json.hpp>
 
-#include "results/json.hpp"
+#include "results/json_text.hpp"
 #include "results/validation_cells.hpp"
 #include "results/validation_report.hpp"
 
@@ -65,13 +65,12 @@ std::string validation_json(const Validation& validation, std::span<const Publis
       object[kSensitivityParts[i]] = row.change[i];
     changes.push_back(std::move(object));
   }
-  return json_text(
-      json::object{{"rows", std::move(rows)},
-                   {"speedups", std::move(speedups)},
-                   {"summary", json::object{{"all", object_of(summarise(validation, ""))},
-                                            {"sources", std::move(sources)}}},
-                   {"skipped", std::move(skipped)},
-                   {"sensitivity", std::move(changes)}});
+  return pretty(json::object{{"rows", std::move(rows)},
+                             {"speedups", std::move(speedups)},
+                             {"summary", json::object{{"all", object_of(summarise(validation, ""))},
+                                                      {"sources", std::move(sources)}}},
+                             {"skipped", std::move(skipped)},
+                             {"sensitivity", std::move(changes)}});
 }
 
 }  // namespace mllmsim

@@ -53,26 +53,11 @@ bool is_array_of_tables(const Node& node) {
   return std::all_of(array.begin(), array.end(), [](const Node& n) { return n.is<Node::Table>(); });
 }
 
-std::string inline_text(const Node& node) {
-  if (node.is<bool>()) return node.as<bool>() ? "true" : "false";
-  if (node.is<std::int64_t>()) return std::to_string(node.as<std::int64_t>());
-  if (node.is<double>()) return number_text(node.as<double>());
-  if (node.is<std::string>()) return quoted(node.as<std::string>());
-  std::vector<std::string> parts;
-  if (node.is<Node::Array>()) {
-    for (const Node& n : node.as<Node::Array>()) parts.push_back(inline_text(n));
-    return fmt::format("[{}]", fmt::join(parts, ", "));
-  }
-  for (const auto& [key, child] : node.as<Node::Table>())
-    parts.push_back(key_text(key) + " = " + inline_text(child));
-  return fmt::format("{{{}}}", fmt::join(parts, ", "));
-}
-
 // A table's own values first, then its tables under their headers, as TOML wants.
 void write_table(const Node::Table& table, const std::string& path, std::string& out) {
   for (const auto& [key, child] : table)
     if (!child.is<Node::Table>() && !is_array_of_tables(child))
-      out += key_text(key) + " = " + inline_text(child) + "\n";
+      out += key_text(key) + " = " + to_inline_toml(child) + "\n";
   for (const auto& [key, child] : table) {
     const std::string name = path.empty() ? key_text(key) : path + "." + key_text(key);
     if (child.is<Node::Table>()) {
@@ -129,7 +114,22 @@ std::string describe(const Node& node) {
   if (node.is<Node::Array>()) return "a list";
   if (node.is<std::string>() && node.as<std::string>().size() > kLongest)
     return quoted(node.as<std::string>().substr(0, kLongest) + "...");
-  return inline_text(node);
+  return to_inline_toml(node);
+}
+
+std::string to_inline_toml(const Node& node) {
+  if (node.is<bool>()) return node.as<bool>() ? "true" : "false";
+  if (node.is<std::int64_t>()) return std::to_string(node.as<std::int64_t>());
+  if (node.is<double>()) return number_text(node.as<double>());
+  if (node.is<std::string>()) return quoted(node.as<std::string>());
+  std::vector<std::string> parts;
+  if (node.is<Node::Array>()) {
+    for (const Node& n : node.as<Node::Array>()) parts.push_back(to_inline_toml(n));
+    return fmt::format("[{}]", fmt::join(parts, ", "));
+  }
+  for (const auto& [key, child] : node.as<Node::Table>())
+    parts.push_back(key_text(key) + " = " + to_inline_toml(child));
+  return fmt::format("{{{}}}", fmt::join(parts, ", "));
 }
 
 std::string to_toml(const Node& root) {

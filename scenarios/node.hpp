@@ -62,4 +62,7 @@ std::string describe(const Node& node);
 // as the same tree.
 std::string to_toml(const Node& root);
 
+// One value as TOML, on one line.
+std::string to_inline_toml(const Node& node);
+
 }  // namespace mllmsim

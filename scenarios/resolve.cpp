@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "scenarios/merge.hpp"
-#include "scenarios/toml_parse.hpp"
 
 namespace mllmsim {
 namespace {
@@ -107,7 +106,7 @@ std::optional<Node> Resolver::load(const Node& reference, ShippedKind kind,
   open_.push_back(file);
   std::optional<Node> result;
   try {
-    result = resolved(parse_toml_file(file), kind, key);
+    result = resolved(files_.toml(file), kind, key);
   } catch (const UserError& e) {
     problems_.add(e);
   }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "scenarios/hf_config.hpp"
+#include "scenarios/input_files.hpp"
 #include "scenarios/node.hpp"
 #include "scenarios/problems.hpp"
 #include "scenarios/shipped_files.hpp"
@@ -28,7 +29,7 @@ namespace mllmsim {
 
 class Resolver {
  public:
-  explicit Resolver(Problems& problems) : problems_(problems) {}
+  Resolver(Problems& problems, InputFiles& files) : problems_(problems), files_(files) {}
 
   // Null after a problem. The result has no base, hf_config or names of files left in it.
   std::optional<Node> model(const Node& written, const std::string& key);
@@ -46,6 +47,7 @@ class Resolver {
   std::optional<Node> part_of_file(const Node& reference, ModelPart which, const std::string& key);
 
   Problems& problems_;
+  InputFiles& files_;
   std::vector<std::filesystem::path> open_;  // files being resolved, to notice circles
 };
 

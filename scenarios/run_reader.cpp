@@ -117,7 +117,7 @@ DataSet load(const std::string& name, const std::filesystem::path& folder,
 }
 
 Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std::uint64_t seed,
-                   Problems& problems) {
+                   InputFiles& files, Problems& problems) {
   Data data;
   std::string name;
   std::vector<std::string> changes;
@@ -135,7 +135,9 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
     reader.problem("max_tiles", "a lengths file is as it is; only mixtures take this");
   if (!named || name.empty()) return data;
   try {
-    data.set = std::make_shared<const DataSet>(load(name, folder, changes, seed));
+    const std::string what =
+        fmt::format("{} {} seed {}", (folder / name).string(), fmt::join(changes, " "), seed);
+    data.set = files.data_set(what, [&] { return load(name, folder, changes, seed); });
     data.samples = static_cast<double>(data.set->samples.size());
   } catch (const UserError& error) {
     problems.add(reader.find("set")->position, "data.set", error.what());
@@ -146,10 +148,10 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
 }  // namespace
 
 Data read_data(const Node& table, bool lengths_required, const std::filesystem::path& folder,
-               std::uint64_t seed, Problems& problems) {
+               std::uint64_t seed, InputFiles& files, Problems& problems) {
   constexpr Range kSamples{1, 1e15}, kTokens{1, 1e7}, kTiles{0, 1e5};
   TableReader reader(table, "data", problems);
-  if (reader.has("set")) return read_data_set(reader, folder, seed, problems);
+  if (reader.has("set")) return read_data_set(reader, folder, seed, files, problems);
   Data data;
   double tokens = 0;
   if (lengths_required)

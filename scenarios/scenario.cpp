@@ -35,11 +35,13 @@ fs::path existing(const std::string& name, ShippedKind kind) {
 class RunReader {
  public:
   // `unresolved`: tables whose names led nowhere, which has been reported.
-  RunReader(const Node& run, std::set<std::string> unresolved, Scenario& out, Problems& problems)
+  RunReader(const Node& run, std::set<std::string> unresolved, Scenario& out, InputFiles& files,
+            Problems& problems)
       : run_(run),
         unresolved_(std::move(unresolved)),
         out_(out),
         job_(out.job),
+        files_(files),
         problems_(problems) {
     empty_.position = run.position;
   }
@@ -61,7 +63,7 @@ class RunReader {
       reader.find("software");
     const std::size_t before_data = problems_.count();
     job_.data = read_data(table(reader, "data"), !job_.given_times, out_.file.parent_path(),
-                          job_.seed, problems_);
+                          job_.seed, files_, problems_);
     data_right_ = problems_.count() == before_data;
     read_strategy(reader, job_, problems_);
     read_model_and_cluster(reader);
@@ -184,15 +186,20 @@ class RunReader {
   std::set<std::string> unresolved_;
   Scenario& out_;
   Job& job_;
+  InputFiles& files_;
   Problems& problems_;
   bool data_right_ = true;
 };
 
-Scenario read_tree(Node run, const fs::path& file, Problems& problems) {
+Scenario resolved_scenario(const fs::path& file, std::string name, Node run,
+                           const std::vector<std::string>& overrides, InputFiles& files) {
   Scenario out;
   out.file = file;
-  out.job.name = out.file.stem().string();
-  Resolver resolver(problems);
+  out.job.name = std::move(name);
+  Problems problems;
+  run.as<Node::Table>().erase("sweep");  // says which runs to make, not what one is
+  apply_overrides(run, overrides, problems);
+  Resolver resolver(problems, files);
   std::set<std::string> unresolved;
   const auto resolve = [&](const char* key, auto member) {
     Node* written = run.find(key);
@@ -205,7 +212,7 @@ Scenario read_tree(Node run, const fs::path& file, Problems& problems) {
   resolve("model", &Resolver::model);
   resolve("cluster", &Resolver::cluster);
   resolve("software", &Resolver::software);
-  RunReader(run, unresolved, out, problems).read();
+  RunReader(run, unresolved, out, files, problems).read();
   problems.throw_if_any();
   out.text = to_toml(run);
   out.hash = hash_text(out.text);
@@ -214,24 +221,33 @@ Scenario read_tree(Node run, const fs::path& file, Problems& problems) {
 
 }  // namespace
 
-Scenario read_scenario(const fs::path& file, const std::vector<std::string>& overrides) {
-  const fs::path found = existing(file.string(), ShippedKind::run);
-  Problems problems;
-  Node run = parse_toml_file(found);
-  apply_overrides(run, overrides, problems);
-  return read_tree(std::move(run), found, problems);
+fs::path run_file(const std::string& name) { return existing(name, ShippedKind::run); }
+
+Scenario read_scenario(const fs::path& file, const std::vector<std::string>& overrides,
+                       InputFiles* files) {
+  InputFiles own;
+  InputFiles& read = files ? *files : own;
+  const fs::path found = run_file(file.string());
+  return resolved_scenario(found, found.stem().string(), read.toml(found), overrides, read);
 }
 
-Scenario read_scenario_tree(Node run, const fs::path& file) {
-  Problems problems;
-  return read_tree(std::move(run), file, problems);
+Scenario read_scenario_text(const std::string& text, const std::string& name,
+                            const std::vector<std::string>& overrides, InputFiles* files) {
+  InputFiles own;
+  return resolved_scenario(name, name, parse_toml(text, name), overrides, files ? *files : own);
+}
+
+Scenario read_scenario_tree(Node run, const fs::path& file, InputFiles* files) {
+  InputFiles own;
+  return resolved_scenario(file, file.stem().string(), std::move(run), {}, files ? *files : own);
 }
 
 Model read_model_file(const std::string& name) {
   Problems problems;
   Node reference;
   reference.value = existing(name, ShippedKind::model).string();
-  const std::optional<Node> full = Resolver(problems).model(reference, "model");
+  InputFiles files;
+  const std::optional<Node> full = Resolver(problems, files).model(reference, "model");
   problems.throw_if_any();
   Model model = read_model(*full, "model", problems);
   problems.throw_if_any();

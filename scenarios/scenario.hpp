@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/input_files.hpp"
 #include "scenarios/node.hpp"
 #include "scenarios/shipped_files.hpp"
 #include "strategies/job.hpp"
@@ -23,12 +24,22 @@ struct Scenario {
 };
 
 // Reads a run file, or a shipped run by name. Overrides are "a.b=c", where c is a TOML value or
-// else a bare string. Throws UserError with every problem found.
+// else a bare string. Throws UserError with every problem found. Many readings may share `files`.
 Scenario read_scenario(const std::filesystem::path& file,
-                       const std::vector<std::string>& overrides = {});
+                       const std::vector<std::string>& overrides = {}, InputFiles* files = nullptr);
+
+// The same from a scenario's text, such as a result's metadata has; paths start from the current
+// directory. `name` stands for the file in messages.
+Scenario read_scenario_text(const std::string& text, const std::string& name,
+                            const std::vector<std::string>& overrides = {},
+                            InputFiles* files = nullptr);
+
+// The file a run's name stands for: a path, or a shipped run. Throws UserError if there is none.
+std::filesystem::path run_file(const std::string& name);
 
 // The same from a tree that may have been changed since it was read from `file`.
-Scenario read_scenario_tree(Node run, const std::filesystem::path& file);
+Scenario read_scenario_tree(Node run, const std::filesystem::path& file,
+                            InputFiles* files = nullptr);
 
 // A model file, or a shipped model by name, alone.
 Model read_model_file(const std::string& name);

@@ -51,6 +51,8 @@ std::string_view name(TaskKind kind);
 struct Task {
   Time duration{};       // alone on its links
   Time communication{};  // part of a compute task's duration in which it waits for tp collectives
+  Time recompute{};      // part of a backward's duration, tp waits aside, in which its forward runs
+                         // again
   std::int64_t memory_at_start = 0, memory_at_end = 0;  // bytes on one GPU of the device
   Bytes bytes{};                                        // sent (or received) by the device
   StreamId stream;

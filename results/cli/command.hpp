@@ -16,6 +16,10 @@ struct Command {
 };
 
 int run_command(const Arguments& arguments);
+int sweep_command(const Arguments& arguments);
+int merge_command(const Arguments& arguments);
+int compare_command(const Arguments& arguments);
+int explain_command(const Arguments& arguments);
 int calibrate_command(const Arguments& arguments);
 int list_command(const Arguments& arguments);
 int pack_command(const Arguments& arguments);

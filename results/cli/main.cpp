@@ -13,6 +13,10 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"run", "simulate scenarios and write their results", run_command},
+    {"sweep", "simulate every combination of values, on all cores, resumably", sweep_command},
+    {"merge", "join the shards of a sweep", merge_command},
+    {"compare", "runs and sweeps beside each other, with speed-ups", compare_command},
+    {"explain", "where a step's time goes, and what would help", explain_command},
     {"validate", "predict runs that others measured, and say how far off", validate_command},
     {"calibrate", "fit, import, show and scale calibrations", calibrate_command},
     {"pack", "pack a data set into sequences of equal size (ISF, best fit)", pack_command},

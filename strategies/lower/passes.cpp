@@ -94,6 +94,7 @@ Segment Lowering::add_compute(DeviceId d, const Pass& pass, const ChunkCost& cos
   Task task;
   task.duration = kernels.time;
   task.communication = kernels.communication;
+  if (!pass.forward) task.recompute = cost.recompute;
   task.stream = Program::stream(d, StreamKind::compute);
   task.kind = pass.forward ? TaskKind::forward : TaskKind::backward;
   task.label = label;
@@ -114,7 +115,8 @@ Segment Lowering::add_chunk(DeviceId d, const Chunk& layers, const Pass& pass) {
 
 Segment Lowering::add_layer(DeviceId d, const PlannedLayer& layer, const Pass& pass) {
   const LayerTotals& t = plan_costs_->layer(d.value / plan_.stages.size(), pass.micro_batch, layer);
-  ChunkCost cost{t.forward, t.recompute, t.saved, t.working};
+  ChunkCost cost{t.forward, t.recompute, t.saved, t.working,
+                 t.recompute.time - t.recompute.communication};
   cost.backward += t.backward;
   Segment segment = add_compute(d, pass, cost, chunk_label({layer}));
   segment.layer = layer;

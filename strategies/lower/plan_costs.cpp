@@ -56,6 +56,7 @@ PlanCosts::PlanCosts(const Plan& plan, LayerCosts& layers)
           add(cost.forward, t.forward, count);
           add(cost.backward, t.recompute, count);
           add(cost.backward, t.backward, count);
+          cost.recompute += (t.recompute.time - t.recompute.communication) * count;
           cost.saved += t.saved * count;
           cost.working = std::max(cost.working, t.working);
         }

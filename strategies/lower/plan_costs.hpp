@@ -14,6 +14,7 @@ namespace mllmsim {
 struct ChunkCost {
   KernelTotals forward, backward;  // backward with its recompute
   Bytes saved{}, working{};
+  Time recompute{};  // part of the backward, tp waits aside
 };
 
 class PlanCosts {

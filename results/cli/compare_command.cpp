@@ -1,0 +1,66 @@
+// mllmsim compare RUNS...: results beside each other, with speed-ups over a baseline.
+#include <iostream>
+
+#include "results/cli/command.hpp"
+#include "results/compare.hpp"
+#include "results/csv.hpp"
+#include "results/json.hpp"
+#include "sim/errors.hpp"
+
+namespace po = boost::program_options;
+
+namespace mllmsim {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: mllmsim compare RUNS... [--baseline NAME] [--by KEY] [options]\n\n"
+    "RUNS are directories that run, sweep or merge wrote. Speed-up is samples a second over the\n"
+    "baseline's. With --by strategy (or a key that a sweep varies) runs are compared with those\n"
+    "that differ from them in nothing else, and a summary follows.\n";
+
+constexpr std::size_t kWidth = 120;
+
+bool is_strategy_of(const std::string& name, const std::vector<ComparedRun>& runs) {
+  for (const ComparedRun& run : runs)
+    if (run.label == name || run.run.name == name) return false;
+  for (const ComparedRun& run : runs)
+    if (run.run.strategy == name) return true;
+  return false;
+}
+
+}  // namespace
+
+int compare_command(const Arguments& arguments) {
+  po::options_description options("options");
+  options.add_options()("baseline,b", po::value<std::string>()->default_value(""),
+                        "what speed-ups are over: a run, a strategy, or a value of the --by key")(
+      "by", po::value<std::string>()->default_value(""),
+      "compare only runs that differ in this key alone; a strategy as baseline implies strategy")(
+      "json", "print JSON")("csv", "print CSV")("markdown", "print a Markdown table");
+  po::variables_map values;
+  std::vector<std::string> words;
+  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (words.empty()) throw UserError("command line", "", "compare needs directories of results");
+  if (values.count("json") + values.count("csv") + values.count("markdown") > 1)
+    throw UserError("command line", "", "give one of --json, --csv and --markdown");
+  const std::vector<std::filesystem::path> paths(words.begin(), words.end());
+  std::vector<ComparedRun> runs = read_compared(paths);
+  const auto& baseline = values["baseline"].as<std::string>();
+  std::string by = values["by"].as<std::string>();
+  if (by.empty() && is_strategy_of(baseline, runs)) by = "strategy";
+  runs = compared(std::move(runs), baseline, by);
+  if (values.count("json"))
+    std::cout << to_json(comparison_table(runs), "runs");
+  else if (values.count("csv"))
+    std::cout << to_csv(comparison_table(runs));
+  else if (values.count("markdown"))
+    std::cout << comparison_text(runs).markdown()
+              << (by.empty() ? "" : "\n" + summary_by(runs, by).markdown());
+  else
+    std::cout << comparison_text(runs).text(0, kWidth)
+              << (by.empty() ? "" : "\n" + summary_by(runs, by).text(0, kWidth));
+  std::cout.flush();
+  return 0;
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,50 @@
+// mllmsim merge DIR...: the shards of a sweep as if it had run in one piece.
+#include <iostream>
+
+#include "results/cli/command.hpp"
+#include "results/sweep/sweep_tables.hpp"
+#include "sim/errors.hpp"
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+namespace mllmsim {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: mllmsim merge DIR... [--out DIR]\n\n"
+    "Joins the results of `mllmsim sweep --shard` into the very files that one sweep would have\n"
+    "written. All shards must be there.\n";
+
+// Shards that lie in one directory belong there.
+fs::path common_parent(const std::vector<fs::path>& directories) {
+  fs::path parent;
+  for (const fs::path& d : directories) {
+    const fs::path own = (d / "").parent_path().parent_path();
+    if (&d == &directories.front()) parent = own;
+    if (own != parent || own.empty())
+      throw UserError("command line", "--out", "missing: the shards are in several directories");
+  }
+  return parent;
+}
+
+}  // namespace
+
+int merge_command(const Arguments& arguments) {
+  po::options_description options("options");
+  options.add_options()("out,o", po::value<std::string>(),
+                        "directory for the results (default: the one that the shards are in)");
+  po::variables_map values;
+  std::vector<std::string> words;
+  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (words.empty()) throw UserError("command line", "", "merge needs directories of shards");
+  const std::vector<fs::path> directories(words.begin(), words.end());
+  const fs::path out =
+      values.count("out") ? fs::path(values["out"].as<std::string>()) : common_parent(directories);
+  const SweepTables tables = merge_sweeps(directories);
+  write_sweep(tables, out);
+  std::cerr << "wrote " << out.string() << ", " << tables.runs.rows() << " points\n";
+  return 0;
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,222 @@
+// mllmsim sweep FILE --vary key=values ...: run every combination, on all cores, resumably.
+#include <fmt/format.h>
+#include <tbb/global_control.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+#include "results/cli/command.hpp"
+#include "results/cli/interrupt.hpp"
+#include "results/json.hpp"
+#include "results/run_tables.hpp"
+#include "results/sweep/run_sweep.hpp"
+#include "results/sweep/slurm.hpp"
+#include "results/sweep/sweep_summary.hpp"
+#include "results/sweep/sweep_tables.hpp"
+#include "scenarios/hash.hpp"
+#include "scenarios/scenario.hpp"
+#include "scenarios/toml_parse.hpp"
+#include "sim/errors.hpp"
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+namespace mllmsim {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: mllmsim sweep FILE [key=value ...] --vary KEY=VALUES ... [options]\n\n"
+    "Simulates every combination of the values and writes a row each, with the varied keys as\n"
+    "columns. VALUES are separated by commas; 4..64*2 is 4, 8, ..., 64 and 1..4 is 1, 2, 3, 4.\n"
+    "A [sweep] table in FILE says the same. An interrupted sweep continues where it stopped when\n"
+    "the same command is given again; points whose scenario or calibration changed run anew.\n";
+
+po::options_description sweep_options() {
+  po::options_description options("options");
+  const auto text = [] { return po::value<std::string>(); };
+  options.add_options()("vary,v", po::value<std::vector<std::string>>()->composing(),
+                        "KEY=VALUES, as often as needed")("strategies,s", text(),
+                                                          "\"all\", or names separated by commas")(
+      "out,o", text(), "directory for the results (default results/sweeps/<name>+<keys>)")(
+      "json", "print all rows as JSON instead of a table")(
+      "threads,j", po::value<unsigned>(),
+      "threads to use (default: all cores); results do not depend on it")(
+      "shard", text(), "I/N: only every N-th point from the I-th on; `mllmsim merge` joins them")(
+      "launch", text(), "slurm: submit a job array and a merge job, and wait")(
+      "shards", po::value<std::size_t>(), "tasks of the array (default 8, --threads 1 each)")(
+      "partition", text(), "Slurm's partition")(
+      "sbatch", po::value<std::vector<std::string>>()->composing(),
+      "a further option for sbatch, such as --sbatch=--account=x")("detach",
+                                                                   "do not wait for Slurm's jobs");
+  return options;
+}
+
+// "2/8"
+Shard parse_shard(const std::string& text) {
+  Shard shard;
+  char slash = 0, more = 0;
+  const int read =
+      std::sscanf(text.c_str(), "%zu%c%zu%c", &shard.index, &slash, &shard.count, &more);
+  if (read != 3 || slash != '/' || shard.index < 1 || shard.index > shard.count ||
+      text.find('-') != std::string::npos)
+    throw UserError("command line", "--shard",
+                    fmt::format("expected I/N with I from 1 to N, found {}", text));
+  return shard;
+}
+
+// Sweeps of one run over different keys are kept apart; one with more values extends the other.
+fs::path default_directory(const SweepJob& job) {
+  std::string name = job.file.stem().string();
+  const auto add = [&](std::string part) {
+    for (char& c : part)
+      if (c == '/' || c == ' ') c = '_';
+    name += "+" + part;
+  };
+  for (const std::string& o : job.overrides) add(o);
+  for (const std::string& key : job.sweep.keys()) add(key);
+  constexpr std::size_t kLongest = 200;  // of the 255 bytes that file systems allow
+  if (name.size() > kLongest) name = name.substr(0, kLongest - 17) + "+" + hash_text(name);
+  return fs::path("results") / "sweeps" / name;
+}
+
+SweepJob read_job(const std::vector<std::string>& words, const po::variables_map& values) {
+  SweepJob job;
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const std::string& word : words)
+    (word.find('=') != std::string::npos && !fs::exists(word, error) ? job.overrides : files)
+        .push_back(word);
+  if (files.size() != 1)
+    throw UserError("command line", "",
+                    fmt::format("sweep needs one scenario file, found {}; `mllmsim list runs` "
+                                "shows the shipped ones",
+                                files.size()));
+  job.file = run_file(files.front());
+  std::optional<std::string> strategies;
+  if (values.count("strategies")) strategies = values["strategies"].as<std::string>();
+  const auto vary = values.count("vary") ? values["vary"].as<std::vector<std::string>>()
+                                         : std::vector<std::string>{};
+  job.sweep = read_sweep(parse_toml_file(job.file), vary, strategies);
+  if (values.count("shard")) job.shard = parse_shard(values["shard"].as<std::string>());
+  return job;
+}
+
+fs::path directory_of(const SweepJob& job, const po::variables_map& values) {
+  if (values.count("out")) return values["out"].as<std::string>();
+  const fs::path all = default_directory(job);
+  if (job.shard.count == 1) return all;
+  return all / fmt::format("shard-{}-of-{}", job.shard.index, job.shard.count);
+}
+
+void report(const SweepJob& job, const SweepResult& result, bool json, const SweepTables& tables) {
+  if (result.found > 0)
+    std::cerr << fmt::format("{} of {} points were finished before\n", result.found,
+                             result.points.size());
+  if (result.aside > 0)
+    std::cerr << fmt::format(
+        "{} earlier results are of other points, or of a scenario, calibration or version that "
+        "changed; they do not count\n",
+        result.aside);
+  std::cout << (json ? to_json(tables.runs, "points") : sweep_summary(job.sweep, result));
+  std::cout.flush();
+}
+
+// The same sweep for a task of Slurm's.
+std::vector<std::string> arguments_of(const std::vector<std::string>& words,
+                                      const po::variables_map& values) {
+  std::vector<std::string> out = words;
+  if (values.count("vary"))
+    for (const auto& vary : values["vary"].as<std::vector<std::string>>())
+      out.insert(out.end(), {"--vary", vary});
+  if (values.count("strategies"))
+    out.insert(out.end(), {"--strategies", values["strategies"].as<std::string>()});
+  return out;
+}
+
+SlurmSweep slurm_sweep(const SweepJob& job, const fs::path& directory,
+                       const std::vector<std::string>& words, const po::variables_map& values) {
+  const auto& how = values["launch"].as<std::string>();
+  if (how != "slurm")
+    throw UserError("command line", "--launch", fmt::format("expected slurm, found {}", how));
+  if (values.count("shard"))
+    throw UserError("command line", "--shard", "--launch makes the shards; give --shards N");
+  SlurmSweep sweep;
+  sweep.directory = directory;
+  sweep.arguments = arguments_of(words, values);
+  sweep.points = job.sweep.points();
+  constexpr std::size_t kShards = 8;
+  sweep.shards = values.count("shards") ? values["shards"].as<std::size_t>() : kShards;
+  if (sweep.shards == 0) throw UserError("command line", "--shards", "expected at least 1");
+  sweep.shards = std::min(sweep.shards, sweep.points);
+  if (values.count("threads")) sweep.threads = values["threads"].as<unsigned>();
+  if (values.count("partition")) sweep.partition = values["partition"].as<std::string>();
+  if (values.count("sbatch")) sweep.options = values["sbatch"].as<std::vector<std::string>>();
+  return sweep;
+}
+
+int launch(const SweepJob& job, const SlurmSweep& sweep, const po::variables_map& values) {
+  InputFiles files;
+  require_readable(job, files);  // before anything is submitted
+  const SlurmJobs jobs = submit(sweep);
+  std::cerr << fmt::format("{} Slurm jobs {} ({} shards) and {} (merge)\n",
+                           jobs.submitted ? "submitted" : "found running:", jobs.array,
+                           sweep.shards, jobs.merge);
+  if (values.count("detach")) return 0;
+  const Interrupt interrupt;
+  Progress progress(stderr);
+  if (!wait_for(sweep, jobs, progress, Interrupt::requested)) {
+    std::cerr << fmt::format(
+        "jobs {0} and {1} go on without us; the same command waits for them "
+        "again, scancel {0} {1} stops them\n",
+        jobs.array, jobs.merge);
+    return Interrupt::exit_code();
+  }
+  RunRows rows = read_runs(sweep.directory / "runs.parquet");
+  SweepResult result;
+  for (std::size_t p = 0; p < rows.runs.size(); ++p) result.points.push_back(p);
+  result.runs = std::move(rows.runs);
+  std::cout << (values.count("json") ? to_json(rows.table, "points")
+                                     : sweep_summary(job.sweep, result));
+  std::cout.flush();
+  std::cerr << "wrote " << sweep.directory.string() << "\n";
+  return 0;
+}
+
+}  // namespace
+
+int sweep_command(const Arguments& arguments) {
+  po::variables_map values;
+  std::vector<std::string> words;
+  if (!parse(arguments, kUsage, sweep_options(), values, words)) return 0;
+  const SweepJob job = read_job(words, values);
+  const fs::path directory = directory_of(job, values);
+  const unsigned threads = values.count("threads") ? values["threads"].as<unsigned>() : 0;
+  if (values.count("threads") && threads == 0)
+    throw UserError("command line", "--threads", "expected at least 1");
+  if (values.count("launch"))
+    return launch(job, slurm_sweep(job, directory, words, values), values);
+  for (const char* option : {"shards", "partition", "sbatch", "detach"})
+    if (values.count(option))
+      throw UserError("command line", fmt::format("--{}", option), "goes with --launch slurm");
+  std::optional<tbb::global_control> limit;
+  if (threads > 0) limit.emplace(tbb::global_control::max_allowed_parallelism, threads);
+  const Interrupt interrupt;
+  Progress progress(stderr);
+  const SweepResult result = run_sweep(job, directory, progress, Interrupt::requested);
+  if (result.interrupted) {
+    std::cerr << fmt::format(
+        "interrupted; finished points are in {}, and the same command "
+        "continues\n",
+        directory.string());
+    return Interrupt::exit_code();
+  }
+  const SweepTables tables = tables_of(job.sweep, result);
+  report(job, result, values.count("json") > 0, tables);
+  write_sweep(tables, directory);
+  std::cerr << "wrote " << directory.string() << "\n";
+  return 0;
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,157 @@
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "results/sweep/sweep_tables.hpp"
+#include "sim/errors.hpp"
+
+namespace mllmsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Part {
+  fs::path directory;
+  ParquetFile runs, stages;
+};
+
+[[noreturn]] void wrong(const fs::path& directory, const std::string& why) {
+  throw UserError(directory.string(), "", why);
+}
+
+const std::string& text(const Part& part, const char* key) {
+  const auto it = part.runs.metadata.find(key);
+  if (it == part.runs.metadata.end()) wrong(part.directory, "is not the result of a sweep");
+  return it->second;
+}
+
+const std::vector<std::int64_t>& points_of(const Part& part, const Table& table) {
+  const Column* column = table.find("point");
+  if (!column || !std::holds_alternative<std::vector<std::int64_t>>(*column))
+    wrong(part.directory, "is not the result of a sweep");
+  return std::get<std::vector<std::int64_t>>(*column);
+}
+
+Part read_part(const fs::path& directory) {
+  std::error_code error;
+  if (!fs::is_directory(directory, error)) wrong(directory, "no such directory");
+  if (!fs::exists(directory / "runs.parquet", error))
+    wrong(directory,
+          "has no runs.parquet: its sweep has not finished; the command that began it "
+          "continues it");
+  return {directory, read_parquet(directory / "runs.parquet"),
+          read_parquet(directory / "stages.parquet")};
+}
+
+// Which part a point is taken from.
+std::map<std::int64_t, const Part*> owners(const std::vector<Part>& parts) {
+  std::map<std::int64_t, const Part*> out;
+  for (const Part& part : parts)
+    for (const std::int64_t point : points_of(part, part.runs.table)) out.emplace(point, &part);
+  return out;
+}
+
+void append_row(const Table& from, std::size_t row, Table& to) {
+  for (std::size_t c = 0; c < to.columns.size(); ++c)
+    std::visit(
+        [&](auto& column) {
+          using Values = std::remove_cvref_t<decltype(column)>;
+          column.push_back(std::get<Values>(from.columns[c].second)[row]);
+        },
+        to.columns[c].second);
+}
+
+// An empty table with the columns of another.
+Table like(const Table& table) {
+  Table out;
+  for (const auto& [name, column] : table.columns)
+    out.columns.emplace_back(
+        name, std::visit([](const auto& c) -> Column { return std::remove_cvref_t<decltype(c)>{}; },
+                         column));
+  return out;
+}
+
+Table joined(const std::vector<Part>& parts, const std::map<std::int64_t, const Part*>& owner,
+             ParquetFile Part::*file) {
+  std::map<std::int64_t, std::vector<std::size_t>> rows;  // of each point, in its part
+  for (const Part& part : parts) {
+    const auto& points = points_of(part, (part.*file).table);
+    for (std::size_t row = 0; row < points.size(); ++row)
+      if (owner.at(points[row]) == &part) rows[points[row]].push_back(row);
+  }
+  Table out = like((parts.front().*file).table);
+  for (const auto& [point, own] : rows)
+    for (const std::size_t row : own) append_row((owner.at(point)->*file).table, row, out);
+  return out;
+}
+
+// Lines "hash name" of all parts, by name as run_sweep writes them; the same name with two hashes
+// is a file that changed between shards.
+std::string joined_inputs(const std::vector<Part>& parts) {
+  std::map<std::string, std::string> hash_of;
+  for (const Part& part : parts) {
+    std::istringstream lines(text(part, "inputs"));
+    std::string hash, name;
+    while (lines >> hash && std::getline(lines >> std::ws, name)) {
+      const auto [it, added] = hash_of.emplace(name, hash);
+      if (!added && it->second != hash)
+        wrong(part.directory, fmt::format("{} changed between this shard and others; run the older "
+                                          "shards again",
+                                          name));
+    }
+  }
+  std::string out;
+  for (const auto& [name, hash] : hash_of) out += hash + " " + name + "\n";
+  return out;
+}
+
+void require_alike(const std::vector<Part>& parts) {
+  const Part& first = parts.front();
+  for (const Part& part : parts) {
+    for (const char* key : {"version", "scenario_hash", "points"})
+      if (text(part, key) != text(first, key))
+        wrong(part.directory,
+              fmt::format("is of another {} than {}",
+                          key == std::string("version") ? "version of mllmsim" : "sweep",
+                          first.directory.string()));
+    if (like(part.runs.table) != like(first.runs.table) ||
+        like(part.stages.table) != like(first.stages.table))
+      wrong(part.directory, "has other columns than " + first.directory.string());
+  }
+}
+
+void require_all(const std::map<std::int64_t, const Part*>& owner, const Part& part) {
+  const auto points = static_cast<std::size_t>(std::stoull(text(part, "points")));
+  if (owner.size() == points) return;
+  std::int64_t missing = 0;
+  while (owner.contains(missing)) ++missing;
+  throw UserError("merge", "",
+                  fmt::format("{} of {} points are missing, the first is {}: name all shards",
+                              points - owner.size(), points, missing));
+}
+
+}  // namespace
+
+SweepTables merge_sweeps(const std::vector<fs::path>& directories) {
+  std::vector<Part> parts;
+  std::vector<Problem> problems;
+  for (const fs::path& directory : directories) try {
+      parts.push_back(read_part(directory));
+    } catch (const UserError& e) {
+      problems.insert(problems.end(), e.problems().begin(), e.problems().end());
+    }
+  if (!problems.empty()) throw UserError(problems);
+  if (parts.empty()) throw UserError("merge", "", "expected directories of shards");
+  require_alike(parts);
+  const auto owner = owners(parts);
+  require_all(owner, parts.front());
+  Metadata metadata;
+  for (const auto& [key, value] : parts.front().runs.metadata)
+    if (!key.starts_with("ARROW:")) metadata.emplace(key, value);
+  metadata["inputs"] = joined_inputs(parts);
+  return {joined(parts, owner, &Part::runs), joined(parts, owner, &Part::stages), metadata};
+}
+
+}  // namespace mllmsim

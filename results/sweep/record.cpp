@@ -1,0 +1,119 @@
+#include "results/sweep/record.hpp"
+
+#include <cstring>
+
+#include "results/run_fields.hpp"
+#include "scenarios/hash.hpp"
+
+namespace mllmsim {
+namespace {
+
+template <class T>
+concept Number = std::is_arithmetic_v<T>;
+
+struct Encode {
+  std::string& out;
+
+  template <Number T>
+  void put(T value) {
+    out.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void put(const std::string& text) {
+    put(static_cast<std::uint64_t>(text.size()));
+    out += text;
+  }
+  template <class T>
+  void field(std::string_view, const T& value) {
+    put(plain(value));
+  }
+  template <class T>
+  void derived(std::string_view, const T&) {}
+};
+
+struct Decode {
+  std::string_view in;
+  bool whole = true;
+
+  template <Number T>
+  void get(T& value) {
+    if (in.size() < sizeof value) return fail();
+    std::memcpy(&value, in.data(), sizeof value);
+    in.remove_prefix(sizeof value);
+  }
+  void get(std::string& text) {
+    std::uint64_t size = 0;
+    get(size);
+    if (in.size() < size) return fail();
+    text = in.substr(0, size);
+    in.remove_prefix(size);
+  }
+  template <class Tag, class Rep>
+  void field(std::string_view name, Quantity<Tag, Rep>& to) {
+    field(name, to.value);
+  }
+  template <class T>
+  void field(std::string_view, T& to) {
+    std::remove_cvref_t<decltype(plain(to))> value{};
+    get(value);
+    to = static_cast<T>(value);
+  }
+  template <class T>
+  void derived(std::string_view, const T&) {}
+  void fail() {
+    whole = false;
+    in = {};
+  }
+};
+
+struct Layout {
+  std::string& text;
+
+  template <class T>
+  void field(std::string_view name, const T& value) {
+    text.append(name).append(typeid(plain(value)).name()).append(" ");
+  }
+  template <class T>
+  void derived(std::string_view, const T&) {}
+};
+
+template <class Run, class Visitor>
+void each_run_field(Run& run, Visitor& visit) {
+  each_key(run, visit);
+  each_field(run, visit);
+}
+
+}  // namespace
+
+std::string encode(const std::string& key, const RunResult& run) {
+  std::string out;
+  Encode visit{out};
+  visit.put(key);
+  each_run_field(run, visit);
+  visit.put(static_cast<std::uint64_t>(run.stages.size()));
+  for (const StageRow& stage : run.stages) each_field(stage, visit);
+  return out;
+}
+
+std::optional<DecodedRecord> decode(std::string_view bytes) {
+  DecodedRecord record;
+  Decode visit{bytes};
+  visit.get(record.key);
+  each_run_field(record.run, visit);
+  std::uint64_t stages = 0;
+  visit.get(stages);
+  for (; stages > 0 && visit.whole; --stages) each_field(record.run.stages.emplace_back(), visit);
+  if (!visit.whole || !visit.in.empty()) return std::nullopt;
+  return record;
+}
+
+std::uint64_t record_layout() {
+  std::string text;
+  Layout visit{text};
+  const RunResult run;
+  const StageRow stage;
+  each_run_field(run, visit);
+  each_field(stage, visit);
+  return fnv1a(text);
+}
+
+}  // namespace mllmsim

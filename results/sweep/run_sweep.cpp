@@ -1,0 +1,187 @@
+#include "results/sweep/run_sweep.hpp"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <atomic>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "results/measure.hpp"
+#include "results/sweep/journal.hpp"
+#include "results/version.hpp"
+#include "scenarios/hash.hpp"
+#include "scenarios/merge.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/errors.hpp"
+
+namespace mllmsim {
+namespace {
+
+std::string reason_of(const UserError& error) {
+  std::string out;
+  for (const Problem& p : error.problems())
+    out += (out.empty() ? "" : "; ") + (p.key.empty() ? "" : p.key + ": ") + p.message;
+  return out;
+}
+
+std::vector<std::string> overrides_of(const SweepJob& job, std::size_t point) {
+  std::vector<std::string> all = job.overrides;
+  const std::vector<std::string> own = job.sweep.overrides(point);
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+
+// Another build may simulate otherwise, whatever its version says.
+std::string program_hash() {
+  std::ifstream in("/proc/self/exe", std::ios::binary);
+  return hash_text(std::string(std::istreambuf_iterator<char>(in), {})) + std::string(version());
+}
+
+class SweepRun {
+ public:
+  SweepRun(const SweepJob& job, const std::filesystem::path& directory)
+      : job_(job), file_(run_file(job.file.string())) {
+    require_readable(job, files_);
+    journal_.emplace(directory);
+  }
+
+  SweepResult run(Progress& progress, const std::function<bool()>& stop) {
+    SweepResult out;
+    const std::size_t all = job_.sweep.points();
+    for (std::size_t p = job_.shard.index - 1; p < all; p += job_.shard.count)
+      out.points.push_back(p);
+    out.runs.resize(out.points.size());
+    std::atomic<bool> stopped = false;
+    std::atomic<std::size_t> found = 0;
+    progress.begin(out.points.size());
+    tbb::parallel_for(std::size_t{0}, out.points.size(), [&](std::size_t i) {
+      if (stopped || (stopped = stop())) return;
+      const bool was_there = run_point(out.points[i], out.runs[i]);
+      found += was_there;
+      progress.done(!was_there);
+    });
+    progress.end();
+    journal_->sync();
+    out.interrupted = stopped;
+    out.found = found;
+    out.aside = journal_->finished().size() - std::min(journal_->finished().size(), out.found);
+    out.metadata = metadata();
+    return out;
+  }
+
+ private:
+  // Whether the journal had it.
+  bool run_point(std::size_t point, RunResult& out) {
+    const std::vector<std::string> changes = overrides_of(job_, point);
+    std::optional<Scenario> scenario;
+    RunResult infeasible;
+    std::string key;
+    try {
+      scenario = read_scenario(file_, changes, &files_);
+      key = key_of(*scenario);
+    } catch (const UserError& e) {
+      infeasible = unreadable(changes, reason_of(e));
+      key = hash_text(fmt::format("{}\n{}\n{}\n{}", infeasible.name, fmt::join(changes, "\n"),
+                                  infeasible.reason, program_));
+    }
+    if (const auto it = journal_->finished().find(key); it != journal_->finished().end()) {
+      out = it->second;
+      return true;
+    }
+    out = scenario ? simulated(*scenario) : std::move(infeasible);
+    journal_->append(key, out);
+    return false;
+  }
+
+  std::string key_of(const Scenario& scenario) {
+    std::string inputs = files_.data_hash(scenario.job.data.set);
+    if (!scenario.calibration.empty()) inputs += files_.calibration_hash(scenario.calibration);
+    return hash_text(
+        fmt::format("{}\n{}\n{}\n{}", scenario.job.name, scenario.text, inputs, program_));
+  }
+
+  RunResult simulated(const Scenario& scenario) {
+    RunResult run;
+    try {
+      // Its own parallel loops must not pick up another point while they wait.
+      tbb::this_task_arena::isolate(
+          [&] { run = run_scenario(scenario, {.files = &files_, .timeline = false}); });
+    } catch (const UserError& e) {  // found while planning
+      run = described(scenario);
+      run.fits = false;
+      run.reason = reason_of(e);
+    } catch (const InternalError& e) {
+      throw InternalError(fmt::format("{} (scenario {})", e.what(), scenario.hash));
+    }
+    run.scenario_text.clear();
+    run.steps.clear();
+    run.facts.clear();
+    return run;
+  }
+
+  // All that is known of a point whose scenario is wrong.
+  RunResult unreadable(const std::vector<std::string>& changes, std::string reason) {
+    RunResult run;
+    Problems problems;
+    Node tree = files_.toml(file_);
+    apply_overrides(tree, changes, problems);
+    const auto text = [&](const Node* node, std::string otherwise) {
+      return node && node->is<std::string>() ? node->as<std::string>() : std::move(otherwise);
+    };
+    const Node* strategy = tree.find("strategy");
+    if (strategy && strategy->is<Node::Table>()) strategy = strategy->find("name");
+    run.name = text(tree.find("name"), file_.stem().string());
+    run.strategy = text(strategy, Job{}.strategy);
+    run.fits = false;
+    run.reason = std::move(reason);
+    return run;
+  }
+
+  // What is needed to run it again: the run file with the overrides and with this sweep.
+  Metadata metadata() {
+    Problems problems;
+    Node tree = files_.toml(file_);
+    apply_overrides(tree, job_.overrides, problems);
+    tree.as<Node::Table>()["sweep"] = job_.sweep.description();
+    const std::string text = to_toml(tree);
+    std::string inputs;
+    for (const auto& [name, hash] : files_.hashes()) inputs += hash + " " + name + "\n";
+    std::string keys;
+    for (const std::string& key : job_.sweep.keys()) keys += key + "\n";
+    return {{"scenario", text},
+            {"scenario_hash", hash_text(file_.stem().string() + "\n" + text)},
+            {"inputs", inputs},
+            {"keys", keys},
+            {"points", std::to_string(job_.sweep.points())},
+            {"version", std::string(version())}};
+  }
+
+  const SweepJob& job_;
+  std::filesystem::path file_;
+  std::string program_ = program_hash();
+  InputFiles files_;
+  std::optional<Journal> journal_;
+};
+
+}  // namespace
+
+void require_readable(const SweepJob& job, InputFiles& files) {
+  std::optional<UserError> first;
+  for (std::size_t p = 0; p < job.sweep.points(); ++p) try {
+      read_scenario(job.file, overrides_of(job, p), &files);
+      return;  // usually the first will do
+    } catch (const UserError& e) {
+      if (!first) first = e;
+    }
+  throw *first;
+}
+
+SweepResult run_sweep(const SweepJob& job, const std::filesystem::path& directory,
+                      Progress& progress, const std::function<bool()>& stop) {
+  return SweepRun(job, directory).run(progress, stop);
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,53 @@
+// Runs the points of a sweep on all cores, each finished one at once into the journal; what the
+// journal has already is not run again.
+//
+// A point is known by the hash of its name, its scenario as resolved, the contents of its
+// calibration and data set, and the program itself, so a change to any of them makes it another
+// point. What cannot be read or planned is a row with its reason. Results do not depend on threads
+// or on interruptions.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "results/parquet.hpp"
+#include "results/progress.hpp"
+#include "results/run_result.hpp"
+#include "scenarios/input_files.hpp"
+#include "scenarios/sweep.hpp"
+
+namespace mllmsim {
+
+// Shard i of n takes every n-th point, from the i-th on.
+struct Shard {
+  std::size_t index = 1, count = 1;
+
+  bool has(std::size_t point) const { return point % count == index - 1; }
+};
+
+struct SweepJob {
+  std::filesystem::path file;
+  std::vector<std::string> overrides;  // of every point
+  Sweep sweep;
+  Shard shard;
+};
+
+struct SweepResult {
+  std::vector<std::size_t> points;  // this shard's, in order
+  std::vector<RunResult> runs;      // a run a point; stages, but no steps or timelines
+  Metadata metadata;                // of the files to write
+  std::size_t found = 0;            // points that the journal had
+  std::size_t aside = 0;            // records of it that belong to none
+  bool interrupted = false;         // then runs are not all there
+};
+
+// Throws UserError if no point at all can be read: then it is not the variation that is wrong.
+void require_readable(const SweepJob& job, InputFiles& files);
+
+// `stop` is asked before every point. Begins with require_readable().
+SweepResult run_sweep(const SweepJob& job, const std::filesystem::path& directory,
+                      Progress& progress, const std::function<bool()>& stop);
+
+}  // namespace mllmsim

@@ -1,0 +1,16 @@
+// What a person reads after a sweep: a line a point if they are few, else the best by GPU-days;
+// and why others are infeasible.
+#pragma once
+
+#include <string>
+
+#include "results/sweep/run_sweep.hpp"
+
+namespace mllmsim {
+
+std::string sweep_summary(const Sweep& sweep, const SweepResult& result);
+
+// A scenario's key as a heading: "parallelism.pipeline_model_parallel_size" is "pp".
+std::string short_key(const std::string& key);
+
+}  // namespace mllmsim
