@@ -15,6 +15,7 @@ constexpr Command kCommands[] = {
     {"run", "simulate scenarios and write their results", run_command},
     {"calibrate", "fit, import, show and scale calibrations", calibrate_command},
     {"pack", "pack a data set into sequences of equal size (ISF, best fit)", pack_command},
+    {"plot", "draw timelines, bubbles, memory, sweeps and more", plot_command},
     {"list", "show strategies and the shipped models, clusters and runs", list_command},
 };
 

@@ -12,6 +12,7 @@ import xml.etree.ElementTree
 
 MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+RUN = ROOT / "scenarios" / "runs" / "internvl-6b-20b-a100x32.toml"
 A100 = ROOT / "cost_models" / "calibrations" / "a100-sxm4-80g.json"
 
 
@@ -67,6 +68,68 @@ class Plot(unittest.TestCase):
 
     def test_help(self):
         self.assertIn("--plot", self.run_mllmsim("--help").stdout)
+
+
+class PlotRun(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.dir = pathlib.Path(cls.temporary.name)
+        for name, strategy in [("a", "baseline"), ("b", "balanced")]:
+            subprocess.run([MLLMSIM, "run", str(RUN), "-s", strategy, "-o", name], cwd=cls.dir, check=True, capture_output=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def plot(self, *arguments, code=0, **environment):
+        done = subprocess.run([MLLMSIM, "plot", *map(str, arguments)], cwd=self.dir, capture_output=True, text=True,
+                              env={**os.environ, **environment})
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def texts(self, name):
+        svg = xml.etree.ElementTree.parse(self.dir / name)
+        return ["".join(t.itertext()).strip() for t in svg.iter("{http://www.w3.org/2000/svg}text")]
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_two_strategies_one_above_the_other(self):
+        self.plot("timeline", "a", "b", "-o", "t.svg")
+        texts = self.texts("t.svg")
+        self.assertEqual(texts.count("stage 0"), 2)
+        for text in ["forward, LLM", "bubble pp_warmup", "pp communication"]:
+            self.assertEqual(texts.count(text), 1, text)
+        for text in ["(balanced)", "time (s)"]:
+            self.assertEqual(sum(text in t for t in texts), 1, text)
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_pictures_are_left_beside_the_run(self):
+        for kind in ["timeline", "bubbles", "memory"]:
+            self.assertIn(f"wrote a/{kind}.svg", self.plot(kind, "a").stderr)
+            self.assertIn("internvl-6b-20b-a100x32 (baseline)", " ".join(self.texts(f"a/{kind}.svg")))
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_ranks_and_zoom(self):
+        self.plot("timeline", "a", "--ranks", "8-15", "--zoom", "0.5:0.9", "--data", "z.csv", "-o", "z.svg")
+        self.assertIn("time (ms)", self.texts("z.svg"))
+        self.assertEqual([t for t in self.texts("z.svg") if t.startswith("stage")], ["stage 1"])
+        boxes = [line.split(",") for line in (self.dir / "z.csv").read_text().splitlines() if ",box," in line]
+        self.assertTrue(all(500 <= float(b[-4]) <= float(b[-2]) <= 900 for b in boxes), boxes)
+
+    def test_mistakes_say_what_exists(self):
+        self.assertIn("timeline, bubbles", self.plot("pie", "a", code=2).stderr)
+        self.assertIn("there is 0", self.plot("timeline", "a", "--step", 5, code=2).stderr)
+        self.assertIn("ranks 0-31", self.plot("timeline", "a", "--ranks", 32, code=2).stderr)
+        self.assertIn("0.5:1.2", self.plot("timeline", "a", "--zoom", "later", code=2).stderr)
+        self.assertIn("no-such-run", self.plot("timeline", "no-such-run", code=3).stderr)
+        self.plot("timeline", code=2)
+        self.plot(code=2)
+
+    def test_without_gnuplot_the_data_is_still_written(self):
+        error = self.plot("bubbles", "a", "-o", "none.png", code=3, PATH=str(self.dir)).stderr
+        self.assertIn("gnuplot-nox", error)
+        self.assertFalse((self.dir / "none.png").exists())
+        self.assertIn("box,pp_other,", (self.dir / "none.csv").read_text())
 
 
 if __name__ == "__main__":
