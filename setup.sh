@@ -22,7 +22,7 @@ target=mllmsim
 case $what in
   program) ;;
   tests)
-    packages+=(libbenchmark-dev libgtest-dev librapidcheck-dev)
+    packages+=(chromium libbenchmark-dev libgtest-dev librapidcheck-dev)
     wheels+=(pandas==3.1.1 duckdb==2.0.0)
     target=all
     ;;

@@ -27,8 +27,6 @@ std::string axes(const Placed& p) {
   std::string out =
       "set grid linetype 1 linewidth 0.5 linecolor rgb '#d0d0d0'\n"
       "set border 3 linecolor rgb '#606060'\nset tics nomirror textcolor rgb '#000000'\n";
-  out += fmt::format("set title {} noenhanced\n", quoted(p.title));
-  out += fmt::format("set xlabel {} noenhanced\n", quoted(p.x_label));
   out += fmt::format("set ylabel {} noenhanced\n", quoted(p.y_label));
   if (p.log_x) out += "set logscale x\nset format x '10^{%T}'\n";
   if (p.log_y) out += "set logscale y\nset format y '10^{%T}'\n";

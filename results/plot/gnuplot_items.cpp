@@ -105,12 +105,14 @@ GnuplotItems gnuplot_items(const Placed& panel, std::size_t number, PictureForma
     out.plot.push_back(
         fmt::format("{} using {} with {} notitle", data, band ? "1:2:3" : "1:2", look(d)));
   }
-  for (const Text& t : panel.texts)
+  const auto label = [&](const Text& t, const char* system, int px) {
     out.before += fmt::format(
-        "set label {} at first {}, first {} {} front noenhanced font ',{}' "
-        "textcolor rgb '#{:06x}'\n",
-        quoted(t.text), t.x, t.y, name(t.anchor),
-        font_size(panel.axes ? kSmallFontPx : kFontPx, format), t.colour);
+        "set label {0} at {1} {2}, {1} {3} {4} front noenhanced font ',{5}' "
+        "textcolor rgb '#{6:06x}'\n",
+        quoted(t.text), system, t.x, t.y, name(t.anchor), font_size(px, format), t.colour);
+  };
+  for (const Text& t : panel.texts) label(t, "first", panel.axes ? kSmallFontPx : kFontPx);
+  for (const Text& t : panel.page_texts) label(t, "screen", kFontPx);
   if (out.plot.empty()) out.plot.push_back("NaN notitle");
   return out;
 }

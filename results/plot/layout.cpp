@@ -16,7 +16,7 @@ constexpr Colour kGuideColour = 0x606060;
 constexpr double kCharacter = 0.6;  // of a font's size: mean width in Sans
 constexpr double kLine = 1.4;       // of a font's size: from line to line
 constexpr double kLinePx = kLine * kFontPx;
-constexpr double kTopPx = 18, kRightPx = 30, kGapPx = 16;
+constexpr double kEdgePx = 8, kRightPx = 30, kGapPx = 16;
 constexpr double kSwatchPx = 26;  // of the legend
 
 std::size_t lines(const std::string& text) {
@@ -158,9 +158,21 @@ std::optional<Range> common_x(const Chart& chart) {
   return r;
 }
 
+// A line each, the first in the middle of the kLinePx below `top_px`.
+void add_lines(const std::string& text, double x_px, double top_px, const Chart& chart,
+               std::vector<Text>& to) {
+  std::size_t from = 0;
+  for (std::size_t line = 0; line < lines(text); ++line) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    const double y_px = top_px - (static_cast<double>(line) + 0.5) * kLinePx;
+    to.push_back({x_px / chart.width_px, y_px / chart.height_px, text.substr(from, end - from),
+                  Anchor::centre, 0});
+    from = end + 1;
+  }
+}
+
 Placed without_place(const Chart& chart, const Panel& panel, Looks& looks) {
   Placed out;
-  out.title = panel.title;
   out.y_label = panel.y_label;
   out.log_x = chart.log_x;
   out.log_y = panel.log_y;
@@ -185,48 +197,51 @@ double axes_width_px(int width_px, const std::vector<Tick>& y_ticks) {
 std::vector<Placed> layout(const Chart& chart) {
   Looks looks;
   std::vector<Placed> out;
-  double left = 0, titles = 0, heights = 0;
+  std::vector<std::string> titles;
+  double left = 0, titles_px = 0, heights = 0;
   for (const Panel& panel : chart.panels) {
+    const bool both = out.empty() && !chart.title.empty() && !panel.title.empty();
+    titles.push_back((out.empty() ? chart.title : "") + (both ? "\n" : "") + panel.title);
+    titles_px += static_cast<double>(lines(titles.back())) * kLinePx;
     out.push_back(without_place(chart, panel, looks));
     left = std::max(left, left_px(panel.y_ticks, !panel.y_label.empty()));
-    titles += static_cast<double>(lines(panel.title)) * kLinePx;
     heights += panel.height;
   }
-  out.front().title = chart.title + (chart.title.empty() || out.front().title.empty() ? "" : "\n") +
-                      out.front().title;
-  titles += static_cast<double>(lines(chart.title)) * kLinePx;
 
   const double w = chart.width_px, h = chart.height_px, right = w - kRightPx;
   const std::vector<Entry> entries = legend_entries(out, chart);
-  const LegendGrid g = grid(entries, w - 20);
-  double x_text = 10 + kLinePx * (1 + static_cast<double>(lines(chart.x_label)));
+  const LegendGrid g = grid(entries, w - 2 * kEdgePx);
   std::size_t tick_lines = 1;
   for (const Tick& t : chart.x_ticks) tick_lines = std::max(tick_lines, lines(t.text));
-  x_text += kLinePx * static_cast<double>(tick_lines - 1);
-  const double legend_px = static_cast<double>(g.rows) * kLinePx + (g.rows > 0 ? 10 : 0);
+  const double ticks_px = 8 + kLinePx * static_cast<double>(tick_lines);
+  const double label_px = kLinePx * static_cast<double>(lines(chart.x_label));
+  const double legend_px = static_cast<double>(g.rows) * kLinePx + (g.rows > 0 ? 8 : 0);
   const double gaps = kGapPx * static_cast<double>(out.size() - 1);
-  const double axes_px = std::max(20.0, h - kTopPx - titles - gaps - x_text - legend_px - 6);
+  const double axes_px =
+      std::max(20.0, h - 2 * kEdgePx - titles_px - gaps - ticks_px - label_px - legend_px);
 
-  double y = h - kTopPx;
+  double y = h - kEdgePx;
   for (std::size_t p = 0; p < out.size(); ++p) {
     Placed& placed = out[p];
-    y -= static_cast<double>(lines(placed.title)) * kLinePx;
+    add_lines(titles[p], (left + right) / 2, y, chart, placed.page_texts);
+    y -= static_cast<double>(lines(titles[p])) * kLinePx;
     placed.left = left / w;
     placed.right = right / w;
     placed.top = y / h;
     y -= axes_px * chart.panels[p].height / heights;
     placed.bottom = y / h;
-    y -= kGapPx;
     placed.x_range = common_x(chart);
     placed.x_labels = p + 1 == out.size();
-    if (placed.x_labels) placed.x_label = chart.x_label;
+    if (placed.x_labels)
+      add_lines(chart.x_label, (left + right) / 2, y - ticks_px, chart, placed.page_texts);
+    y -= kGapPx;
   }
   if (!entries.empty()) {
-    out.push_back(legend(entries, g, w - 20));
-    out.back().left = 10 / w;
-    out.back().right = (w - 10) / w;
-    out.back().bottom = 6 / h;
-    out.back().top = (6 + static_cast<double>(g.rows) * kLinePx) / h;
+    out.push_back(legend(entries, g, w - 2 * kEdgePx));
+    out.back().left = kEdgePx / w;
+    out.back().right = (w - kEdgePx) / w;
+    out.back().bottom = kEdgePx / h;
+    out.back().top = (kEdgePx + static_cast<double>(g.rows) * kLinePx) / h;
   }
   return out;
 }

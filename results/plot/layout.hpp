@@ -22,13 +22,14 @@ struct Placed {
   double left = 0, right = 1, bottom = 0, top = 1;  // of the axes, shares of the page
   bool axes = true;                                 // the legend has none
   bool x_labels = true;                             // only the lowest panel has them
-  std::string title, x_label, y_label;
+  std::string y_label;
   bool log_x = false, log_y = false;
   std::optional<Range> x_range, y_range;
   std::vector<Tick> x_ticks, y_ticks;
   std::vector<Boxes> boxes;
   std::vector<DrawnSeries> series;  // in the order of drawing: bands, points, lines
   std::vector<Text> texts;
+  std::vector<Text> page_texts;  // titles: x and y are shares of the page
 };
 
 std::vector<Placed> layout(const Chart& chart);

@@ -100,8 +100,6 @@ void add_axes(const Placed& p, std::size_t number, PictureFormat format,
       {share(p.left), share(p.bottom), share(p.right - p.left), share(p.top - p.bottom)});
   axes->font("Sans");
   axes->font_size(static_cast<float>(font_size(kFontPx, format)));
-  axes->title(plain(p.title));
-  axes->xlabel(plain(p.x_label));
   axes->ylabel(plain(p.y_label));
   axes->grid(p.axes);
   axes->box(false);

@@ -1,0 +1,544 @@
+// The interactive timeline of a report, and its light and dark looks. No libraries, no network.
+//
+// Spans are columns of numbers (results/report/timeline_data.hpp). A frame finds the first visible
+// span of each row by binary search and draws those at least a pixel wide as they are; thinner ones
+// are drawn together, each pixel as what fills most of it, so that a frame draws at most a few
+// boxes a pixel and row however many spans there are.
+'use strict';
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const data = JSON.parse($('data').textContent);
+  const looks = data.looks;
+
+  // --- light and dark ---
+
+  const dark = () => {
+    const chosen = document.documentElement.dataset.theme;
+    return chosen ? chosen === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+  };
+  const remember = (theme) => {
+    try { localStorage.setItem('mllmsim-theme', theme); } catch (e) { /* a page without storage */ }
+  };
+  try {
+    const before = localStorage.getItem('mllmsim-theme');
+    if (before) document.documentElement.dataset.theme = before;
+  } catch (e) { /* a page without storage */ }
+  const showTheme = () => {
+    $('theme').textContent = dark() ? 'Light' : 'Dark';
+    $('theme').setAttribute('aria-label', dark() ? 'Switch to light colours' : 'Switch to dark colours');
+  };
+  $('theme').addEventListener('click', () => {
+    document.documentElement.dataset.theme = dark() ? 'light' : 'dark';
+    remember(document.documentElement.dataset.theme);
+    showTheme();
+    requestDraw();
+  });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { showTheme(); requestDraw(); });
+
+  // --- reading a step ---
+
+  async function unpack(base64) {
+    const packed = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+    return new Response(stream).arrayBuffer();
+  }
+
+  async function decode(step) {
+    if (step.decoded) return step.decoded;
+    const n = step.spans, buffer = await unpack(step.blob);
+    let at = 0;
+    const column = (Type) => {
+      const values = new Type(buffer, at, n);
+      at += n * Type.BYTES_PER_ELEMENT;
+      return values;
+    };
+    const gap = column(Float64Array), duration = column(Float64Array), bytes = column(Float64Array);
+    const microBatch = column(Int32Array), kind = column(Uint16Array), chunk = column(Int16Array);
+    const start = new Float64Array(n), end = new Float64Array(n), look = new Uint16Array(n);
+    let first = 0;
+    const rows = step.rows.map((row) => {
+      const out = {...row, first, last: first + row.spans};
+      let time = 0;
+      for (let i = first; i < out.last; ++i) {
+        start[i] = time + gap[i];
+        time = end[i] = start[i] + duration[i];
+        look[i] = step.kinds[kind[i]].look;
+      }
+      first = out.last;
+      return out;
+    });
+    step.decoded = {step, n, start, end, bytes, microBatch, kind, chunk, look, rows};
+    delete step.blob;
+    return step.decoded;
+  }
+
+  // --- state ---
+
+  const canvas = $('timeline'), context = canvas.getContext('2d', {alpha: false});
+  const gutter = 120, axis = 28, laneGap = 8, computeHeight = 34, stripHeight = 9, right = 12;
+  let line = null;                 // the decoded step that is shown
+  let view = {from: 0, to: 1};     // ns
+  let hovered = -1, selected = -1; // spans
+  let wanted = null;               // a search: {kinds: Uint8Array, microBatch}
+  let lanes = [];                  // {top, strips: {strip: [top, height]}}
+  const stats = {drawn: 0, frames: 0};
+
+  function layoutLanes() {
+    const present = new Set(line.rows.map((r) => r.strip));
+    let y = 4;
+    lanes = line.step.lanes.map((lane) => {
+      const strips = {}, top = y;
+      for (const strip of [0, 1, 2, 3, 4]) {
+        if (strip !== 0 && !present.has(strip)) continue;
+        const height = strip === 0 ? computeHeight : stripHeight;
+        strips[strip] = [y, height];
+        y += height + 2;
+      }
+      y += laneGap;
+      return {...lane, top, bottom: y - laneGap, strips};
+    });
+    canvas.style.height = y + axis + 'px';
+  }
+
+  const width = () => canvas.clientWidth - gutter - right;
+  const scale = () => width() / (view.to - view.from);
+  const xOf = (t) => gutter + (t - view.from) * scale();
+  const timeAt = (x) => view.from + (x - gutter) / scale();
+
+  function setView(from, to) {
+    const end = line.step.end, least = Math.min(end, 100);  // at most 100 ns across
+    let span = Math.min(Math.max(to - from, least), end);
+    from = Math.min(Math.max(from, 0), end - span);
+    view = {from, to: from + span};
+    requestDraw();
+  }
+  function zoom(factor, around = (view.from + view.to) / 2) {
+    setView(around - (around - view.from) * factor, around + (view.to - around) * factor);
+  }
+  const pan = (share) => setView(view.from + share * (view.to - view.from), view.to + share * (view.to - view.from));
+
+  // The first span of a row that ends after t.
+  function firstAfter(row, t) {
+    let low = row.first, high = row.last;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (line.end[middle] > t) high = middle; else low = middle + 1;
+    }
+    return low;
+  }
+
+  // --- words ---
+
+  function duration(ns) {
+    const digits = (v) => (v >= 100 ? v.toFixed(1) : v >= 10 ? v.toFixed(2) : v.toFixed(3));
+    if (ns >= 1e9) return digits(ns / 1e9) + ' s';
+    if (ns >= 1e6) return digits(ns / 1e6) + ' ms';
+    if (ns >= 1e3) return digits(ns / 1e3) + ' µs';
+    if (ns === 0) return '0 s';
+    return ns.toFixed(0) + ' ns';
+  }
+  function size(bytes) {
+    const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+    let i = 0;
+    while (bytes >= 1024 && i < 4) { bytes /= 1024; ++i; }
+    return bytes.toFixed(i ? 1 : 0) + ' ' + units[i];
+  }
+  const rowOf = (span) => line.rows.find((r) => span < r.last);
+  function words(span) {
+    const kind = line.step.kinds[line.kind[span]], row = rowOf(span), lane = line.step.lanes[row.lane];
+    const out = [[kind.kind === 'bubble' ? 'bubble: ' + kind.name : kind.kind + (kind.name === kind.kind ? '' : ': ' + kind.name), '']];
+    if (line.microBatch[span] >= 0) out.push(['micro-batch', line.microBatch[span]]);
+    if (line.chunk[span] >= 0) out.push(['chunk', line.chunk[span]]);
+    out.push(['takes', duration(line.end[span] - line.start[span])]);
+    out.push(['from', duration(line.start[span])], ['to', duration(line.end[span])]);
+    if (line.bytes[span] > 0) out.push(['bytes', size(line.bytes[span])]);
+    out.push(['on', lane.label + ', ' + lane.ranks + ', ' + row.stream]);
+    return out;
+  }
+  const sentence = (span) => words(span).map(([key, value]) => (value === '' ? key : key + ' ' + value)).join(', ');
+
+  // --- drawing ---
+
+  const patterns = new Map();
+  function paint(look, night) {
+    const key = look + (night ? 'd' : 'l');
+    if (patterns.has(key)) return patterns.get(key);
+    const {colour, fill} = looks[look];
+    let made = colour;
+    if (fill !== 'solid') {
+      const tile = document.createElement('canvas');
+      tile.width = tile.height = 8;
+      const c = tile.getContext('2d');
+      c.fillStyle = night ? '#24282d' : '#ffffff';
+      c.fillRect(0, 0, 8, 8);
+      c.strokeStyle = colour;
+      c.lineWidth = 1.3;
+      c.beginPath();
+      for (const d of [-8, 0, 8]) {
+        if (fill !== 'falling') { c.moveTo(d - 1, 9); c.lineTo(d + 9, -1); }
+        if (fill !== 'rising') { c.moveTo(d - 1, -1); c.lineTo(d + 9, 9); }
+      }
+      c.stroke();
+      made = context.createPattern(tile, 'repeat');
+    } else if (night && looks[look].bubble) {
+      made = '#3a4047';
+    } else if (night && colour === '#000000') {
+      made = '#f5f5f5';
+    }
+    patterns.set(key, made);
+    return made;
+  }
+
+  // Of a frame: boxes by look, those that a search left out apart, four numbers each; and the spans of
+  // a row that have room for a text.
+  let boxes = [], roomy = [];
+  function collect(row, top, height) {
+    const {start, end, look} = line, perNs = scale(), from = view.from, to = view.to, L = looks.length;
+    const time = collect.time, seen = collect.seen;
+    let cell = -1, lastLook = -1, lastEnd = -1;
+    roomy = [];
+    const close = () => {
+      if (cell < 0 || seen.length === 0) return;
+      let best = seen[0];
+      for (const l of seen) if (time[l] > time[best]) best = l;
+      for (const l of seen) time[l] = 0;
+      seen.length = 0;
+      const list = boxes[best];
+      if (lastLook === best && lastEnd === cell) list[list.length - 2] += 1;
+      else list.push(gutter + cell, top, 1, height);
+      lastLook = best;
+      lastEnd = cell + 1;
+    };
+    for (let i = firstAfter(row, from); i < row.last && start[i] < to; ++i) {
+      const x = (Math.max(start[i], from) - from) * perNs, w = (Math.min(end[i], to) - from) * perNs - x;
+      let l = look[i], weight = end[i] - start[i];
+      if (wanted) {
+        if (matches(i)) weight *= 1e6;  // found ones are seen however short they are
+        else l += L;
+      }
+      if (w >= 1) {
+        boxes[l].push(gutter + x, top, w, height);
+        if (w >= 12 && l < L) roomy.push(i);
+        continue;
+      }
+      const at = Math.floor(x);
+      if (at !== cell) { close(); cell = at; }
+      if (time[l] === 0) seen.push(l);
+      time[l] += weight;
+    }
+    close();
+  }
+
+  function drawAxis(w, h, ink, faint) {
+    const across = view.to - view.from;
+    let step = Math.pow(10, Math.floor(Math.log10(across / 6)));
+    for (const f of [1, 2, 5, 10]) if (across / (step * f) <= 9) { step *= f; break; }
+    const [unit, per] = across >= 1e9 ? ['s', 1e9] : across >= 1e6 ? ['ms', 1e6] : across >= 1e3 ? ['µs', 1e3] : ['ns', 1];
+    const decimals = Math.max(0, Math.ceil(-Math.log10(step / per) - 1e-9));
+    context.textAlign = 'center';
+    context.textBaseline = 'top';
+    for (let k = Math.ceil(view.from / step); k * step <= view.to; ++k) {
+      const x = xOf(k * step);
+      context.fillStyle = faint;
+      context.fillRect(Math.round(x), 0, 1, h - axis);
+      if (x < gutter + 8 || x > gutter + w - 20) continue;
+      context.fillStyle = ink;
+      context.fillText((k * step / per).toFixed(decimals) + ' ' + unit, x, h - axis + 6);
+    }
+  }
+
+  function drawText(i, top, height, night) {
+    const from = Math.max(line.start[i], view.from), to = Math.min(line.end[i], view.to), px = (to - from) * scale();
+    const kind = line.step.kinds[line.kind[i]], look = looks[line.look[i]], microBatch = line.microBatch[i];
+    let text = microBatch >= 0 ? String(microBatch) : kind.kind === 'bubble' ? '' : kind.name;
+    const longer = kind.name + (microBatch >= 0 ? ' ' + microBatch : '');
+    if (px > 7 * longer.length + 10) text = longer;
+    if (!text || px < 7 * text.length + 4) return;
+    context.fillStyle = look.bubble ? (night ? '#c9d1d9' : '#333333') : look.dark !== (night && look.colour === '#000000') ? '#ffffff' : '#000000';
+    context.fillText(text, (xOf(from) + xOf(to)) / 2, top + height / 2 + 1);
+  }
+
+  function outline(span, colour) {
+    const row = span < 0 ? null : rowOf(span);
+    if (!row || line.end[span] < view.from || line.start[span] > view.to) return;
+    const [top, height] = lanes[row.lane].strips[row.strip];
+    const from = Math.max(xOf(line.start[span]), gutter), to = Math.min(xOf(line.end[span]), gutter + width());
+    context.strokeStyle = colour;
+    context.lineWidth = 2;
+    context.strokeRect(from - 1, top - 1, Math.max(2, to - from) + 2, height + 2);
+  }
+
+  let asked = false;
+  function requestDraw() {
+    if (asked || !line) return;
+    asked = true;
+    requestAnimationFrame(() => { asked = false; draw(); });
+  }
+
+  function draw() {
+    const night = dark(), ratio = devicePixelRatio || 1;
+    const w = canvas.clientWidth, h = canvas.clientHeight;
+    if (canvas.width !== Math.round(w * ratio)) canvas.width = Math.round(w * ratio);
+    if (canvas.height !== Math.round(h * ratio)) canvas.height = Math.round(h * ratio);
+    const ink = night ? '#c9d1d9' : '#222222', faint = night ? '#2d333b' : '#e4e4e4';
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.font = '12px system-ui, sans-serif';
+    context.fillStyle = night ? '#161a1f' : '#ffffff';
+    context.fillRect(0, 0, w, h);
+    drawAxis(width(), h, ink, faint);
+
+    boxes = Array.from({length: 2 * looks.length}, () => []);
+    collect.time = new Float64Array(2 * looks.length);
+    collect.seen = [];
+    const texts = [];
+    for (const row of line.rows) {
+      const [top, height] = lanes[row.lane].strips[row.strip];
+      collect(row, top, height);
+      if (row.strip === 0) texts.push([roomy, top, height]);
+    }
+    stats.drawn = 0;
+    for (let l = 2 * looks.length - 1; l >= 0; --l) {  // those that a search left out first
+      const list = boxes[l];
+      if (list.length === 0) continue;
+      context.globalAlpha = l >= looks.length ? 0.15 : 1;
+      context.fillStyle = paint(l % looks.length, night);
+      const edges = !looks[l % looks.length].bubble;
+      for (let i = 0; i < list.length; i += 4) {
+        const wide = edges && list[i + 2] > 5 ? 1 : 0;  // neighbours of one look stay apart
+        context.fillRect(list[i], list[i + 1], list[i + 2] - wide, list[i + 3]);
+      }
+      stats.drawn += list.length / 4;
+    }
+    context.globalAlpha = 1;
+    context.textAlign = 'center';
+    context.textBaseline = 'middle';
+    for (const [spans, top, height] of texts) for (const i of spans) drawText(i, top, height, night);
+    outline(selected, night ? '#ffffff' : '#000000');
+    if (hovered !== selected) outline(hovered, night ? '#ffffff' : '#000000');
+
+    context.fillStyle = night ? '#161a1f' : '#ffffff';
+    context.fillRect(0, 0, gutter - 1, h);
+    context.textAlign = 'left';
+    context.textBaseline = 'middle';
+    for (const lane of lanes) {
+      const [top, height] = lane.strips[0];
+      context.fillStyle = ink;
+      context.fillText(lane.label, 4, top + height / 2 - 7, gutter - 8);
+      context.fillStyle = night ? '#8b949e' : '#666666';
+      context.fillText(lane.ranks, 4, top + height / 2 + 8, gutter - 8);
+    }
+    ++stats.frames;
+    $('range').textContent = `${duration(view.from)} to ${duration(view.to)} of ${duration(line.step.end)}`;
+  }
+
+  // --- mouse and keys ---
+
+  function spanAt(x, y) {
+    if (!line || x < gutter) return -1;
+    const slack = 2 / scale(), t = timeAt(x);
+    for (const row of line.rows) {
+      const [top, height] = lanes[row.lane].strips[row.strip];
+      if (y < top || y >= top + height) continue;
+      const i = firstAfter(row, t - slack);
+      if (i >= row.last || line.start[i] > t + slack) continue;
+      // Of those within the slack the one under the pointer.
+      for (let k = i; k < row.last && line.start[k] <= t; ++k) if (line.end[k] > t) return k;
+      return i;
+    }
+    return -1;
+  }
+
+  const tip = $('tip');
+  function hover(x, y, pageX, pageY) {
+    const span = spanAt(x, y);
+    if (span !== hovered) {
+      hovered = span;
+      requestDraw();
+    }
+    tip.hidden = span < 0;
+    if (span < 0) return;
+    tip.replaceChildren(...words(span).map(([key, value], i) => {
+      const row = document.createElement('div');
+      if (i === 0) row.className = 'what';
+      row.textContent = value === '' ? key : key + ' ' + value;
+      return row;
+    }));
+    const left = Math.min(pageX + 14, document.documentElement.clientWidth - tip.offsetWidth - 8);
+    tip.style.left = Math.max(4, left) + 'px';
+    tip.style.top = pageY + 18 + 'px';
+  }
+  function select(span, show) {
+    selected = span;
+    $('details').textContent = span < 0 ? '' : sentence(span);
+    if (span >= 0 && show) {
+      const middle = (line.start[span] + line.end[span]) / 2, half = (view.to - view.from) / 2;
+      const room = Math.max(2 * (line.end[span] - line.start[span]), 100);
+      if (line.start[span] < view.from || line.end[span] > view.to) setView(middle - half, middle + half);
+      if (room > view.to - view.from) setView(middle - room, middle + room);
+      if ((line.end[span] - line.start[span]) * scale() < 3) setView(middle - 20 * room, middle + 20 * room);
+    }
+    requestDraw();
+  }
+
+  let drag = null;
+  canvas.addEventListener('pointerdown', (e) => {
+    if (e.button !== 0) return;
+    drag = {x: e.offsetX, moved: false};
+    canvas.setPointerCapture(e.pointerId);
+  });
+  canvas.addEventListener('pointermove', (e) => {
+    if (drag) {
+      const by = e.offsetX - drag.x;
+      if (Math.abs(by) > 3 || drag.moved) {
+        drag.moved = true;
+        tip.hidden = true;
+        canvas.classList.add('dragging');
+        setView(view.from - by / scale(), view.to - by / scale());
+        drag.x = e.offsetX;
+      }
+      return;
+    }
+    hover(e.offsetX, e.offsetY, e.pageX, e.pageY);
+  });
+  canvas.addEventListener('pointerup', (e) => {
+    canvas.classList.remove('dragging');
+    if (drag && !drag.moved) select(spanAt(e.offsetX, e.offsetY), false);
+    drag = null;
+  });
+  canvas.addEventListener('pointercancel', () => { drag = null; canvas.classList.remove('dragging'); });
+  canvas.addEventListener('pointerleave', () => { hovered = -1; tip.hidden = true; requestDraw(); });
+  canvas.addEventListener('dblclick', (e) => zoom(1 / 4, timeAt(e.offsetX)));
+  canvas.addEventListener('wheel', (e) => {
+    // The page scrolls unless the timeline was clicked first or Ctrl is held.
+    if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
+      e.preventDefault();
+      pan((e.deltaX || e.deltaY) / 1000);
+    } else if (e.ctrlKey || e.metaKey || document.activeElement === canvas) {
+      e.preventDefault();
+      zoom(Math.exp(e.deltaY / 400), timeAt(e.offsetX));
+    }
+  }, {passive: false});
+
+  function neighbour(by) {
+    if (selected < 0) return firstAfter(line.rows[0], view.from);
+    const row = rowOf(selected);
+    return Math.min(Math.max(selected + by, row.first), row.last - 1);
+  }
+  function otherRow(by) {
+    const at = Math.max(0, line.rows.indexOf(selected < 0 ? line.rows[0] : rowOf(selected)) + by);
+    const row = line.rows[Math.min(at, line.rows.length - 1)];
+    const t = selected < 0 ? view.from : line.start[selected];
+    return Math.min(firstAfter(row, t), row.last - 1);
+  }
+  const keys = {
+    'ArrowLeft': () => pan(-0.1), 'ArrowRight': () => pan(0.1), 'a': () => pan(-0.1), 'd': () => pan(0.1),
+    '+': () => zoom(1 / 1.5), '=': () => zoom(1 / 1.5), 'w': () => zoom(1 / 1.5),
+    '-': () => zoom(1.5), 's': () => zoom(1.5), '0': () => setView(0, line.step.end), 'Home': () => setView(0, line.step.end),
+    '.': () => select(neighbour(1), true), ',': () => select(neighbour(-1), true),
+    'ArrowDown': () => select(otherRow(1), true), 'ArrowUp': () => select(otherRow(-1), true),
+    'n': () => nextMatch(1), 'p': () => nextMatch(-1), 'Escape': () => select(-1, false),
+  };
+  canvas.addEventListener('keydown', (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || !keys[e.key] || !line) return;
+    e.preventDefault();
+    keys[e.key]();
+  });
+  $('zoom-in').addEventListener('click', () => zoom(1 / 2));
+  $('zoom-out').addEventListener('click', () => zoom(2));
+  $('zoom-all').addEventListener('click', () => setView(0, line.step.end));
+
+  // --- search ---
+
+  const matches = (i) => wanted.kinds[line.kind[i]] === 1 || line.microBatch[i] === wanted.microBatch;
+  function search() {
+    const text = $('search').value.trim().toLowerCase();
+    wanted = null;
+    $('found').textContent = '';
+    if (text && line) {
+      const number = /^(?:mb|micro-?batch|#)?\s*(\d+)$/.exec(text);
+      wanted = {
+        kinds: Uint8Array.from(line.step.kinds, (k) => (number ? 0 : `${k.kind} ${k.name} ${looks[k.look].name}`.toLowerCase().includes(text) ? 1 : 0)),
+        microBatch: number ? Number(number[1]) : -2,
+      };
+      let count = 0, time = 0;
+      for (let i = 0; i < line.n; ++i) if (matches(i)) { ++count; time += line.end[i] - line.start[i]; }
+      $('found').textContent = count ? `${count.toLocaleString('en')} spans, ${duration(time)} in all` : 'nothing found';
+    }
+    requestDraw();
+  }
+  function nextMatch(by) {
+    if (!wanted || !line) return;
+    let at = selected < 0 ? (by > 0 ? -1 : 0) : selected;
+    for (let k = 0; k < line.n; ++k) {
+      at = (at + by + line.n) % line.n;
+      if (matches(at)) return select(at, true);
+    }
+  }
+  $('search').addEventListener('input', search);
+  $('search').addEventListener('keydown', (e) => {
+    if (e.key === 'Enter') { e.preventDefault(); nextMatch(e.shiftKey ? -1 : 1); }
+  });
+
+  // --- choosing what is shown ---
+
+  function legend() {
+    const used = [...new Set(line.step.kinds.map((k) => k.look))].sort((a, b) => a - b);
+    $('legend').replaceChildren(...used.map((l) => {
+      const item = document.createElement('li'), mark = document.createElement('canvas');
+      mark.width = 24;
+      mark.height = 14;
+      const c = mark.getContext('2d');
+      c.fillStyle = paint(l, dark());
+      c.fillRect(0, 0, 24, 14);
+      mark.setAttribute('aria-hidden', 'true');
+      item.append(mark, looks[l].name);
+      return item;
+    }));
+  }
+
+  async function show() {
+    const run = data.runs[$('run').value], step = run && run.steps[$('step').value];
+    if (!step) return;
+    const zoomed = line && view.to - view.from < 0.999 * line.step.end;
+    line = await decode(step);
+    layoutLanes();
+    hovered = selected = -1;
+    tip.hidden = true;
+    $('details').textContent = '';
+    // The same stretch of time if it was zoomed, so that strategies can be compared; else all of it.
+    if (zoomed) setView(view.from, view.to);
+    else setView(0, step.end);
+    const hidden = [];
+    if (step.lanes_left_out) hidden.push(`${step.lanes_left_out} lanes of other replicas`);
+    if (run.left_out) hidden.push(`${run.left_out} more steps`);
+    $('hidden').textContent = hidden.length ? 'Not in this page: ' + hidden.join(', ') + '.' : '';
+    canvas.setAttribute('aria-label', `Timeline of ${run.name}, ${run.strategy}, step ${step.step}: ` +
+      `${step.lanes.length} lanes, ${step.spans} spans, ${duration(step.end)}`);
+    legend();
+    search();
+  }
+  function steps() {
+    const run = data.runs[$('run').value];
+    $('step').replaceChildren(...run.steps.map((s, i) => new Option(`step ${s.step}`, i)));
+    $('step').parentElement.hidden = run.steps.length < 2;
+    return show();
+  }
+  const complain = (e) => { $('details').textContent = 'The timeline cannot be shown: ' + e.message; };
+
+  showTheme();
+  const shown = data.runs.map((run, i) => [run, i]).filter(([run]) => run.steps.length > 0);
+  $('run').replaceChildren(...shown.map(([run, i]) => new Option(`${run.name} (${run.strategy})`, i)));
+  if (shown.length === 0) {
+    $('timeline-section').hidden = true;
+  } else {
+    $('run').addEventListener('change', () => steps().catch(complain));
+    $('step').addEventListener('change', () => show().catch(complain));
+    new ResizeObserver(requestDraw).observe(canvas);
+    steps().catch(complain);
+  }
+  // What the browser test looks at.
+  window.mllmsimTimeline = {
+    get view() { return {...view}; }, get drawn() { return stats.drawn; }, get frames() { return stats.frames; },
+    get spans() { return line ? line.n : 0; }, get gutter() { return gutter; }, lanes: () => lanes, setView, draw,
+  };
+})();
