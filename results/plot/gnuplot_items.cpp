@@ -29,9 +29,10 @@ std::string filling(const Boxes& b) {
 
 std::string look(const DrawnSeries& d) {
   switch (d.series.style) {
-    case SeriesStyle::points:
-      return fmt::format("points pointtype {} pointsize 0.6 linecolor rgb '#{:06x}'",
-                         kMarkers[d.marker % kMarkers.size()], d.colour);
+    case SeriesStyle::points:  // many are drawn smaller
+      return fmt::format("points pointtype {} pointsize {} linecolor rgb '#{:06x}'",
+                         kMarkers[d.marker % kMarkers.size()], d.series.x.size() > 300 ? 0.6 : 1.0,
+                         d.colour);
     case SeriesStyle::line:
       return fmt::format("lines linewidth 1.8 linecolor rgb '#{:06x}'", d.colour);
     case SeriesStyle::steps:

@@ -89,7 +89,7 @@ std::vector<Entry> legend_entries(const std::vector<Placed>& panels, const Chart
       add({b.name, Boxes{"", b.colour, b.fill, false, {}}, {}});
     for (const Series& s : chart.panels[p].series)  // in the order of the chart, not of drawing
       for (const DrawnSeries& d : panels[p].series)
-        if (d.series.name == s.name) add({s.name, {}, d});
+        if (d.series.name == s.name && d.series.style == s.style) add({s.name, {}, d});
   }
   return out;
 }

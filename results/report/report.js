@@ -9,6 +9,7 @@
   const $ = (id) => document.getElementById(id);
   const data = JSON.parse($('data').textContent);
   const looks = data.looks;
+  let line = null;  // the decoded step that is shown
 
   // --- light and dark ---
 
@@ -26,14 +27,15 @@
   const showTheme = () => {
     $('theme').textContent = dark() ? 'Light' : 'Dark';
     $('theme').setAttribute('aria-label', dark() ? 'Switch to light colours' : 'Switch to dark colours');
+    if (line) legend();
+    requestDraw();
   };
   $('theme').addEventListener('click', () => {
     document.documentElement.dataset.theme = dark() ? 'light' : 'dark';
     remember(document.documentElement.dataset.theme);
     showTheme();
-    requestDraw();
   });
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { showTheme(); requestDraw(); });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', showTheme);
 
   // --- reading a step ---
 
@@ -76,7 +78,6 @@
 
   const canvas = $('timeline'), context = canvas.getContext('2d', {alpha: false});
   const gutter = 120, axis = 28, laneGap = 8, computeHeight = 34, stripHeight = 9, right = 12;
-  let line = null;                 // the decoded step that is shown
   let view = {from: 0, to: 1};     // ns
   let hovered = -1, selected = -1; // spans
   let wanted = null;               // a search: {kinds: Uint8Array, microBatch}

@@ -205,7 +205,7 @@ std::string plan_section(std::span<const ReportRun> runs) {
         run.dp, run.zero_stage, run.global_batch_size, run.micro_batches, run.micro_batch_size,
         html(run.granularity));
     out +=
-        "<div class=\"wide\"><table><thead><tr><th scope=\"col\">stage</th>"
+        "<div class=\"wide\"><table class=\"plan\"><thead><tr><th scope=\"col\">stage</th>"
         "<th scope=\"col\" class=\"word\">layers</th><th scope=\"col\">forward ms</th>"
         "<th scope=\"col\">backward ms</th><th scope=\"col\">busy</th>"
         "<th scope=\"col\">weights GiB</th><th scope=\"col\">gradients</th>"
