@@ -272,6 +272,7 @@ RunResult measure(const Step& s, const Scenario& scenario, const std::string& ca
   out.micro_batches = p.micro_batches();
   out.iteration = to_seconds(s.timeline.span);
   out.simulated_steps = 1;
+  out.facts = s.plan.facts;
   for (int rank = 0; rank < s.ranks(); ++rank) out.stages.push_back(stage_row(s, rank));
   if (s.costs) {
     out.parameters = parameters(s.job.model);

@@ -145,6 +145,13 @@ void each_field(RowOf<MemoryRow> auto& row, Visitor& visit) {
   visit.field("memory_bytes", row.bytes);
 }
 
+template <class Visitor>
+void each_field(RowOf<Fact> auto& row, Visitor& visit) {
+  visit.field("key", row.key);
+  visit.field("text", row.text);
+  visit.field("number", row.number);
+}
+
 // A field as one of the four types a column has.
 template <class Tag, class Rep>
 Rep plain(const Quantity<Tag, Rep>& quantity) {

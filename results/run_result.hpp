@@ -1,4 +1,4 @@
-// What one run leaves: the rows of the five Parquet tables, before they are written. Plain values;
+// What one run leaves: the rows of the six Parquet tables, before they are written. Plain values;
 // nothing here feeds back into a simulation.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include "cost_models/kernel_costs.hpp"
 #include "sim/bubbles.hpp"
 #include "sim/units.hpp"
+#include "strategies/fact.hpp"
 
 namespace mllmsim {
 
@@ -87,6 +88,7 @@ struct RunResult {
   std::array<double, kSources> source_shares{};
   Bytes peak_memory{}, gpu_memory{};
 
+  std::vector<Fact> facts;  // what the strategy says of its plan
   std::vector<StageRow> stages;
   std::vector<StepRow> steps;
   std::vector<SpanRow> spans;

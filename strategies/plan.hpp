@@ -9,6 +9,7 @@
 #include "sim/model.hpp"
 #include "sim/parallelism.hpp"
 #include "sim/schedule.hpp"
+#include "strategies/fact.hpp"
 
 namespace mllmsim {
 
@@ -27,6 +28,7 @@ struct Plan {
   // [replica][index in its step]. A single replica stands for all of them when their data are
   // alike.
   std::vector<std::vector<MicroBatch>> micro_batches;
+  std::vector<Fact> facts;  // in the order they are told
 };
 
 }  // namespace mllmsim

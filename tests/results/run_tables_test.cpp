@@ -27,6 +27,7 @@ TEST(RunTables, ColumnNames) {
             "bubble_share_pp_cooldown bubble_share_pp_other bubble_share_tp bubble_share_dp_wait "
             "bubble_share_encoder_wait cost_share_measured cost_share_interpolated "
             "cost_share_transferred cost_share_estimate peak_memory_bytes gpu_memory_bytes");
+  EXPECT_EQ(column_names(plan_table({})), "run strategy scenario_hash key text number");
   EXPECT_EQ(column_names(stages_table({})),
             "run strategy scenario_hash stage layers parameters forward_s backward_s busy_s "
             "bubble_s bubble_dp_all_gather_s bubble_dp_reduce_scatter_s bubble_pp_warmup_s "
@@ -68,6 +69,7 @@ TEST(RunTables, ReadRunGivesBackWhatWriteRunWrote) {
   write_run(written[0], dir / "results/tiny");
   const std::vector<RunResult> read = {read_run(dir / "results/tiny")};
   EXPECT_EQ(runs_table(read), runs_table(written));
+  EXPECT_EQ(plan_table(read), plan_table(written));
   EXPECT_EQ(stages_table(read), stages_table(written));
   EXPECT_EQ(steps_table(read), steps_table(written));
   EXPECT_EQ(spans_table(read), spans_table(written));
@@ -78,7 +80,7 @@ TEST(RunTables, ReadRunGivesBackWhatWriteRunWrote) {
 TEST(RunTables, EveryFileSaysWhatItCameFrom) {
   const TemporaryDirectory dir;
   write_run(example_run(), dir.path());
-  for (const char* table : {"runs", "stages", "steps", "spans", "memory"}) {
+  for (const char* table : {"runs", "plan", "stages", "steps", "spans", "memory"}) {
     const Metadata metadata = read_parquet(dir / (std::string(table) + ".parquet")).metadata;
     EXPECT_EQ(metadata, run_metadata(example_run())) << table;
   }
