@@ -175,7 +175,8 @@ RunResult read_run(const std::filesystem::path& dir) {
   each_key(run, read);
   if (const auto it = metadata.find("scenario"); it != metadata.end())
     run.scenario_text = it->second;
-  run.facts = read_rows<Fact>(dir / "plan.parquet");
+  if (std::filesystem::exists(dir / "plan.parquet"))  // older runs have none
+    run.facts = read_rows<Fact>(dir / "plan.parquet");
   run.stages = read_rows<StageRow>(dir / "stages.parquet");
   run.steps = read_rows<StepRow>(dir / "steps.parquet");
   run.spans = read_rows<SpanRow>(dir / "spans.parquet");

@@ -204,6 +204,10 @@ std::string plan_section(std::span<const ReportRun> runs) {
         html(run.cluster), run.tp, run.pp, run.vpp > 1 ? fmt::format("vpp {}, ", run.vpp) : "",
         run.dp, run.zero_stage, run.global_batch_size, run.micro_batches, run.micro_batch_size,
         html(run.granularity));
+    if (!run.facts.empty()) out += "<dl>";
+    for (const Fact& fact : run.facts)
+      out += fmt::format("<dt>{}</dt><dd>{}</dd>", html(fact.key), html(fact.text));
+    if (!run.facts.empty()) out += "</dl>\n";
     out +=
         "<div class=\"wide\"><table class=\"plan\"><thead><tr><th scope=\"col\">stage</th>"
         "<th scope=\"col\" class=\"word\">layers</th><th scope=\"col\">forward ms</th>"
