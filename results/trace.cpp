@@ -50,7 +50,8 @@ const Collective* collective(std::string_view name) {
 
 class Writer {
  public:
-  Writer(const RunResult& run, const View& view) : run_(run), view_(view) {}
+  Writer(const RunResult& run, const View& view)
+      : run_(run), view_(view), placement_(placement_of(run)) {}
 
   std::string text() {
     header();
@@ -165,14 +166,14 @@ class Writer {
     const Collective* c = collective(s.name);
     if (!c) return s.name;
     const bool tp = s.stream == "tp";
-    const int n = tp ? run_.tp : run_.dp, stride = tp ? 1 : run_.tp;
+    const int n = tp ? run_.tp : run_.dp;
     add("Collective name", fmt::format("\"{}\"", c->name));
     add("Group size", n);
     add("Process Group Name", tp ? "\"tp\"" : "\"dp\"");
     std::string ranks;
-    const std::int64_t first = tp ? lane.first_rank : std::int64_t{run_.tp} * run_.dp * lane.stage;
     for (int i = 0; i < n; ++i)
-      ranks += (i ? ", " : "") + std::to_string(first + std::int64_t{stride} * i);
+      ranks += (i ? ", " : "") +
+               std::to_string(tp ? lane.first_rank + i : placement_.rank(0, i, lane.stage));
     if (s.bytes.value > 0 && n > 1) {
       const double whole = static_cast<double>(s.bytes.value) / c->sent_of_buffer * n / (n - 1) / 2;
       const auto elements = static_cast<std::int64_t>(whole + 0.5);
@@ -232,6 +233,7 @@ class Writer {
 
   const RunResult& run_;
   const View& view_;
+  const Parallelism placement_;
   std::string out_;
   std::int64_t events_ = 0;
   std::map<std::string, int> threads_;  // of the current lane

@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 
+#include "scenarios/toml_parse.hpp"
 #include "sim/errors.hpp"
 
 namespace mllmsim {
@@ -42,34 +43,50 @@ std::string ranks_text(const RunResult& run, const std::vector<Lane>& lanes, boo
   return out;
 }
 
-void choose_ranks(const RunResult& run, const Choice& choice, bool alone, View& view) {
+void choose_ranks(const RunResult& run, const Parallelism& p, const Choice& choice, bool alone,
+                  View& view) {
   if (choice.ranks.empty()) {
     if (view.lanes.size() <= kMostLanes) return;
     const int first = view.lanes.front().replica;
     view.left_out = std::erase_if(view.lanes, [&](const Lane& l) { return l.replica != first; });
     return;
   }
-  const std::int64_t tp = run.tp, dp = run.dp;
-  std::set<std::pair<int, int>> wanted;  // replica, stage
-  for (const auto& [first, last] : choice.ranks) {
+  const std::string all = ranks_text(run, view.lanes, alone);
+  for (const auto& [first, last] : choice.ranks)
     if (first < 0 || last >= run.gpus)
-      throw UserError("command line", "--ranks",
-                      fmt::format("{} has ranks {}", run.name, ranks_text(run, view.lanes, alone)));
-    for (std::int64_t r = first; r <= last; ++r)
-      wanted.insert({alone ? view.lanes.front().replica : static_cast<int>(r / tp % dp),
-                     static_cast<int>(r / tp / dp)});
-  }
-  std::vector<Lane> all = std::move(view.lanes);
-  view.lanes.clear();
-  for (Lane& l : all)
-    if (wanted.contains({l.replica, l.stage})) view.lanes.push_back(std::move(l));
+      throw UserError("command line", "--ranks", fmt::format("{} has ranks {}", run.name, all));
+  const auto wanted = [&](int replica, int stage) {
+    const std::int64_t low = p.rank(0, replica, stage), high = p.rank(run.tp - 1, replica, stage);
+    return std::any_of(choice.ranks.begin(), choice.ranks.end(),
+                       [&](const auto& r) { return r.first <= high && r.second >= low; });
+  };
+  std::erase_if(view.lanes, [&](const Lane& l) {
+    if (!alone) return !wanted(l.replica, l.stage);
+    for (int d = 0; d < run.dp; ++d)
+      if (wanted(d, l.stage)) return false;
+    return true;
+  });
   if (view.lanes.empty())
-    throw UserError(
-        "command line", "--ranks",
-        fmt::format("{} kept the timelines of ranks {}", run.name, ranks_text(run, all, alone)));
+    throw UserError("command line", "--ranks",
+                    fmt::format("{} kept the timelines of ranks {}", run.name, all));
 }
 
 }  // namespace
+
+Parallelism placement_of(const RunResult& run) {
+  Parallelism p;
+  p.tensor_model_parallel_size = run.tp;
+  p.pipeline_model_parallel_size = run.pp;
+  p.data_parallel_size = run.dp;
+  try {
+    const Node root = parse_toml(run.scenario_text, run.name);
+    const Node* section = root.find("parallelism");
+    const Node* mapping = section ? section->find("use_tp_pp_dp_mapping") : nullptr;
+    p.use_tp_pp_dp_mapping = mapping && mapping->is<bool>() && mapping->as<bool>();
+  } catch (const UserError&) {  // of another version: Megatron's default
+  }
+  return p;
+}
 
 View view_of(const RunResult& run, const Choice& choice) {
   View view;
@@ -80,14 +97,15 @@ View view_of(const RunResult& run, const Choice& choice) {
     lanes[{s.replica, s.stage}].spans.push_back(&s);
     view.end = std::max(view.end, s.end);
   }
+  const Parallelism placement = placement_of(run);
   std::set<int> replicas;
   for (auto& [place, lane] : lanes) {
     std::tie(lane.replica, lane.stage) = place;
-    lane.first_rank = std::int64_t{run.tp} * (lane.replica + std::int64_t{run.dp} * lane.stage);
+    lane.first_rank = placement.rank(0, lane.replica, lane.stage);
     replicas.insert(lane.replica);
     view.lanes.push_back(std::move(lane));
   }
-  choose_ranks(run, choice, replicas.size() == 1, view);
+  choose_ranks(run, placement, choice, replicas.size() == 1, view);
   const bool several = view.lanes.front().replica != view.lanes.back().replica;
   for (Lane& l : view.lanes) {
     l.label = several ? fmt::format("replica {}, stage {}", l.replica, l.stage)

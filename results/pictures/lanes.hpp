@@ -1,8 +1,8 @@
 // Which part of a run's timeline is shown: a step, the ranks, a stretch of time.
 //
 // A lane is a simulated device: one pipeline stage of one replica, which stands for its tp ranks.
-// Ranks are Megatron's: tp fastest, then dp, then pp. If one replica was simulated, it stands for
-// all.
+// If one replica was simulated, it stands for all. Ranks are global and placed as in the run: tp
+// fastest, then dp, then pp, or pp before dp.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "results/run_result.hpp"
+#include "sim/parallelism.hpp"
 
 namespace mllmsim {
 
@@ -33,6 +34,9 @@ struct View {
   std::vector<Lane> lanes;   // by replica, then stage
   std::size_t left_out = 0;  // lanes that are not shown because they are many
 };
+
+// How a run's ranks are placed; what a table does not have is read from its scenario.
+Parallelism placement_of(const RunResult& run);
 
 // UserError with what exists if the run has no such step or rank, or the stretch is empty.
 View view_of(const RunResult& run, const Choice& choice);

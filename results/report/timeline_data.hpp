@@ -3,7 +3,7 @@
 // Every span is in there, as columns of binary numbers, gzipped and in base64: gaps and durations
 // in ns (float64), bytes (float64), micro-batch (int32), kind (uint16, an index) and chunk (int16).
 // Rows (a stream of a lane) follow each other; in each, spans are in the order of time and gaps
-// count from the end of the span before. report.js reads the same.
+// count from the end of the span before. timeline.js reads the same.
 #pragma once
 
 #include <boost/json.hpp>

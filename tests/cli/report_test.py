@@ -19,6 +19,7 @@ from browser import CHROMIUM, Browser
 MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN = ROOT / "scenarios" / "runs" / "internvl-6b-20b-a100x32.toml"
+MEGATRON = "parallelism.use_tp_pp_dp_mapping=false"  # ranks: tp fastest, then dp, then pp
 
 
 def mllmsim(directory, *arguments, code=0, **environment):
@@ -39,8 +40,8 @@ class Reports(unittest.TestCase):
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
         cls.dir = pathlib.Path(cls.temporary.name)
-        mllmsim(cls.dir, "run", RUN, "-o", "a")
-        mllmsim(cls.dir, "run", RUN, "-s", "balanced", "-o", "b")
+        mllmsim(cls.dir, "run", RUN, MEGATRON, "-o", "a")
+        mllmsim(cls.dir, "run", RUN, MEGATRON, "-s", "balanced", "-o", "b")
         mllmsim(cls.dir, "report", "a", "b", "-o", "report.html")
 
     @classmethod

@@ -14,6 +14,7 @@ import pandas
 MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN = ROOT / "scenarios" / "runs" / "internvl-6b-20b-a100x32.toml"  # tp 2, pp 4, dp 4
+MEGATRON = "parallelism.use_tp_pp_dp_mapping=false"  # ranks: tp fastest, then dp, then pp
 
 
 class Trace(unittest.TestCase):
@@ -21,7 +22,7 @@ class Trace(unittest.TestCase):
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
         cls.dir = pathlib.Path(cls.temporary.name)
-        cls.mllmsim("run", RUN, "-o", "run")
+        cls.mllmsim("run", RUN, MEGATRON, "-o", "run")
         cls.mllmsim("trace", "run", "-o", "a.json")
         cls.trace = json.loads((cls.dir / "a.json").read_text())
         cls.events = cls.trace["traceEvents"]

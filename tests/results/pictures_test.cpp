@@ -115,6 +115,17 @@ TEST(View, ARankOfItsOwnReplica) {
   EXPECT_EQ(view.lanes[0].replica, 1);
 }
 
+// pp before dp: tp 2 and pp 2 make ranks 0..3 replica 0, 4..7 replica 1.
+TEST(View, RanksOfAPipelineThatFillsNodes) {
+  RunResult run = two_stages();
+  run.scenario_text = "[parallelism]\nuse_tp_pp_dp_mapping = true\n";
+  run.spans.push_back(span(1, 0, "forward", "llm", 0, 1));
+  const View view = view_of(run, {{}, parse_ranks("4"), {}});
+  ASSERT_EQ(view.lanes.size(), 1u);
+  EXPECT_EQ(view.lanes[0].replica, 1);
+  EXPECT_EQ(view.lanes[0].first_rank, 4);
+}
+
 TEST(View, ManyReplicasAreLeftOutUnlessAskedFor) {
   RunResult run = two_stages();
   run.dp = 20, run.gpus = 80;
