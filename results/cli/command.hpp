@@ -22,6 +22,7 @@ int pack_command(const Arguments& arguments);
 int plot_command(const Arguments& arguments);
 int report_command(const Arguments& arguments);
 int trace_command(const Arguments& arguments);
+int validate_command(const Arguments& arguments);
 
 // Parses `arguments` into options and positional words. Returns false after printing `usage` and
 // the options for
