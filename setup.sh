@@ -22,7 +22,7 @@ target=mllmsim
 case $what in
   program) ;;
   tests)
-    packages+=(libbenchmark-dev libgtest-dev librapidcheck-dev slurm-wlm munge)
+    packages+=(chromium libbenchmark-dev libgtest-dev librapidcheck-dev munge slurm-wlm)
     wheels+=(pandas==3.1.1 duckdb==2.0.0)
     target=all
     ;;

@@ -34,7 +34,7 @@ Series series(const std::string& part, std::vector<Point> points) {
 }
 
 Series times(double factor, double from, double to, std::string name, SeriesStyle style) {
-  return {std::move(name), {from, to}, {factor * from, factor * to}, style};
+  return {std::move(name), {from, to}, {factor * from, factor * to}, style, {}, {}};
 }
 
 std::vector<Series> parts(const Calibration& c, const RawData& raw,
@@ -66,8 +66,12 @@ std::vector<Series> parts(const Calibration& c, const RawData& raw,
   add("point to point", raw.p2p,
       [&](const auto& m) { return p2p_time(c.p2p, cluster, m.kernel).time; });
   if (serving > 0)
-    out.push_back(
-        {fmt::format("serving attention ({} left out)", serving), {}, {}, SeriesStyle::points});
+    out.push_back({fmt::format("serving attention ({} left out)", serving),
+                   {},
+                   {},
+                   SeriesStyle::points,
+                   {},
+                   {}});
   return out;
 }
 
@@ -78,8 +82,10 @@ Chart calibration_chart(const Calibration& calibration, const RawData& raw,
   Chart chart;
   chart.title = calibration.header.gpu + ": calibrated against measured kernel times";
   chart.x_label = "measured time (us)";
-  chart.y_label = "predicted time (us)";
-  chart.log_x = chart.log_y = true;
+  chart.log_x = true;
+  Panel& panel = chart.panel();
+  panel.y_label = "predicted time (us)";
+  panel.log_y = true;
   const std::vector<Series> measured = parts(calibration, raw, network);
   std::vector<double> all;
   for (const Series& s : measured) {
@@ -90,10 +96,10 @@ Chart calibration_chart(const Calibration& calibration, const RawData& raw,
     throw UserError("command line", "raw",
                     "no measurement to draw (serving attention is left out)");
   const auto [low, high] = std::minmax_element(all.begin(), all.end());
-  chart.series = {times(1, *low, *high, "predicted = measured", SeriesStyle::line),
+  panel.series = {times(1, *low, *high, "predicted = measured", SeriesStyle::line),
                   times(1 + kBand, *low, *high, "+-10 %", SeriesStyle::guide),
                   times(1 - kBand, *low, *high, "", SeriesStyle::guide)};
-  chart.series.insert(chart.series.end(), measured.begin(), measured.end());
+  panel.series.insert(panel.series.end(), measured.begin(), measured.end());
   return chart;
 }
 

@@ -6,7 +6,7 @@
 
 #include "cost_models/fit/calibrate_command.hpp"
 #include "cost_models/names.hpp"
-#include "results/calibration_chart.hpp"
+#include "results/cli/calibration_plot.hpp"
 #include "results/cli/command.hpp"
 #include "results/gaps.hpp"
 #include "results/text_table.hpp"
@@ -64,23 +64,10 @@ int gaps_command(const Arguments& arguments) {
   return 0;
 }
 
-MeasuredNetwork network_of(const po::variables_map& values) {
-  const MeasuredNetwork network{values["gpus-per-node"].as<int>(),
-                                values["nics-per-node"].as<int>(),
-                                {values["nic-gb-per-s"].as<double>() * 1e9}};
-  if (network.gpus_per_node < 1 || network.nics_per_node < 1 || !(network.nic_bandwidth.value > 0))
-    throw UserError("command line", "", "expected GPUs, NICs and NIC bandwidth above 0");
-  return network;
-}
-
 int show_command(const Arguments& arguments) {
-  using Files = std::vector<std::string>;
   po::options_description options("options");
-  options.add_options()("plot", po::value<std::string>(), "draw a .svg, .png or .pdf file")(
-      "raw", po::value<Files>()->multitoken(), "measurements to draw")(
-      "gpus-per-node", po::value<int>()->default_value(8), "where they were measured")(
-      "nics-per-node", po::value<int>()->default_value(8), "where they were measured")(
-      "nic-gb-per-s", po::value<double>()->default_value(50), "where they were measured");
+  options.add_options()("plot", po::value<std::string>(), "draw a .svg, .png or .pdf file");
+  add_calibration_options(options);
   po::variables_map values;
   Arguments words;
   if (!parse(arguments, kShowUsage, options, values, words)) return 0;
@@ -90,10 +77,8 @@ int show_command(const Arguments& arguments) {
                     "and --raw RAW");
   if (values.count("plot")) {
     if (words.size() != 1) throw UserError("command line", "", "expected one calibration to plot");
-    RawData raw;
-    for (const std::string& file : values["raw"].as<Files>()) raw.append(read_raw(file));
     const std::string out = values["plot"].as<std::string>();
-    save(calibration_chart(read_calibration(words.front()), raw, network_of(values)), out);
+    save(draw_calibration(words.front(), values), out);
     std::cerr << "wrote " << out << "\n";
   }
   words.insert(words.begin(), "show");

@@ -23,6 +23,9 @@ int explain_command(const Arguments& arguments);
 int calibrate_command(const Arguments& arguments);
 int list_command(const Arguments& arguments);
 int pack_command(const Arguments& arguments);
+int plot_command(const Arguments& arguments);
+int report_command(const Arguments& arguments);
+int trace_command(const Arguments& arguments);
 int validate_command(const Arguments& arguments);
 
 // Parses `arguments` into options and positional words. Returns false after printing `usage` and

@@ -20,6 +20,9 @@ constexpr Command kCommands[] = {
     {"validate", "predict runs that others measured, and say how far off", validate_command},
     {"calibrate", "fit, import, show and scale calibrations", calibrate_command},
     {"pack", "pack a data set into sequences of equal size (ISF, best fit)", pack_command},
+    {"plot", "draw timelines, bubbles, memory, sweeps and more", plot_command},
+    {"trace", "write a run's timeline for Perfetto and PyTorch trace tools", trace_command},
+    {"report", "write one HTML page about some runs", report_command},
     {"list", "show strategies and the shipped models, clusters and runs", list_command},
 };
 

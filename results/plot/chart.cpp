@@ -2,22 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
+#include <iterator>
 #include <string_view>
 
 #include "results/plot/backend.hpp"
+#include "results/plot/layout.hpp"
 #include "sim/atomic_file.hpp"
 #include "sim/errors.hpp"
 
 namespace mllmsim {
 namespace {
-
-// Okabe and Ito, Color Universal Design (2008); yellow last, as it is faint on white.
-constexpr std::array<std::uint32_t, 8> kColours{0x000000, 0xe69f00, 0x56b4e9, 0x009e73,
-                                                0x0072b2, 0xd55e00, 0xcc79a7, 0xf0e442};
-constexpr std::uint32_t kGuideColour = 0x606060;
 
 PictureFormat format_of(const std::filesystem::path& file) {
   const std::string extension = file.extension().string();
@@ -27,9 +22,27 @@ PictureFormat format_of(const std::filesystem::path& file) {
   throw UserError(file.string(), "", "expected a file name that ends in .svg, .png or .pdf");
 }
 
-void check_values(const std::vector<double>& values, bool log) {
-  for (const double v : values)
-    check(std::isfinite(v) && (!log || v > 0), "a chart's values fit its axes");
+void check_value(double v, bool log) {
+  check(std::isfinite(v) && (!log || v > 0), "a chart's values fit its axes");
+}
+
+void check_chart(const Chart& chart) {
+  check(!chart.panels.empty(), "a chart has a panel");
+  for (const Panel& panel : chart.panels) {
+    for (const Series& s : panel.series) {
+      check(s.x.size() == s.y.size(), "a series has as many x as y");
+      check(s.style != SeriesStyle::band || s.y.size() == s.y_low.size(),
+            "a band has two y for each x");
+      for (const double v : s.x) check_value(v, chart.log_x);
+      for (const double v : s.y) check_value(v, panel.log_y);
+      for (const double v : s.y_low) check_value(v, panel.log_y);
+    }
+    for (const Boxes& group : panel.boxes)
+      for (const Box& b : group.boxes) {
+        for (const double v : {b.x0, b.x1}) check_value(v, chart.log_x);
+        for (const double v : {b.y0, b.y1}) check_value(v, panel.log_y);
+      }
+  }
 }
 
 // The drawing library writes when a PDF was made, but the same chart shall give the same bytes.
@@ -40,51 +53,68 @@ void forget_creation_date(std::string& pdf) {
   pdf.replace(at + kKey.size(), kEpoch.size(), kEpoch);
 }
 
-}  // namespace
-
-std::vector<DrawnSeries> in_drawing_order(const Chart& chart) {
-  std::vector<DrawnSeries> out;
-  std::size_t coloured = 0, marked = 0;
-  for (const Series& s : chart.series) {
-    const bool guide = s.style == SeriesStyle::guide;
-    out.push_back({&s, guide ? kGuideColour : kColours[coloured++ % kColours.size()],
-                   s.style == SeriesStyle::points ? marked++ : 0});
-  }
-  std::stable_partition(out.begin(), out.end(), [](const DrawnSeries& d) {
-    return d.series->style == SeriesStyle::points;
-  });
-  return out;
+std::string draw(const Chart& chart, PictureFormat format) {
+  check_chart(chart);
+  std::string picture = render(chart, format);
+  if (picture.empty()) throw EnvironmentError("gnuplot drew nothing");
+  if (format == PictureFormat::pdf) forget_creation_date(picture);
+  return picture;
 }
 
+std::string csv_text(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + '"';
+}
+
+}  // namespace
+
 std::string terminal(const Chart& chart, PictureFormat format) {
-  constexpr double kPixelsPerInch = 96;
+  constexpr double kPixelsPerInch = 96, kPointsPerPixel = 0.75;
   const int w = chart.width_px, h = chart.height_px;
   const auto with = [](const std::string& kind) {
     return fmt::format("set encoding utf8\nset terminal {}\n", kind);
   };
+  const double points = kFontPx * kPointsPerPixel;
   switch (format) {
     case PictureFormat::svg:
-      return with(fmt::format("svg size {},{} font 'Sans,18' background 'white'", w, h));
+      return with(fmt::format("svg size {},{} font 'Sans,{}' background 'white'", w, h, kFontPx));
     case PictureFormat::png:
-      return with(fmt::format("pngcairo size {},{} font 'Sans,14'", w, h));
+      return with(fmt::format("pngcairo size {},{} font 'Sans,{}'", w, h, points));
     case PictureFormat::pdf:
-      return with(fmt::format("pdfcairo size {}in,{}in font 'Sans,14' fontscale 1",
-                              w / kPixelsPerInch, h / kPixelsPerInch));
+      return with(fmt::format("pdfcairo size {}in,{}in font 'Sans,{}' fontscale 1",
+                              w / kPixelsPerInch, h / kPixelsPerInch, points));
   }
   throw InternalError("unknown picture format");
 }
 
 void save(const Chart& chart, const std::filesystem::path& file) {
-  const PictureFormat format = format_of(file);
-  for (const Series& s : chart.series) {
-    check(s.x.size() == s.y.size(), "a series has as many x as y");
-    check_values(s.x, chart.log_x);
-    check_values(s.y, chart.log_y);
+  write_file_atomically(file, draw(chart, format_of(file)));
+}
+
+std::string to_svg(const Chart& chart) { return draw(chart, PictureFormat::svg); }
+
+std::string to_csv(const Chart& chart) {
+  std::string out = "panel,kind,name,x,y,x_end,y_end\n";
+  for (std::size_t p = 0; p < chart.panels.size(); ++p) {
+    const Panel& panel = chart.panels[p];
+    const std::string title = csv_text(panel.title.empty() ? std::to_string(p) : panel.title);
+    const auto row = [&](const char* kind, const std::string& name, double x, double y,
+                         const std::string& ends) {
+      fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{}\n", title, kind, csv_text(name), x,
+                     y, ends);
+    };
+    for (const Boxes& group : panel.boxes)
+      for (const Box& b : group.boxes)
+        row("box", group.name, b.x0, b.y0, fmt::format("{},{}", b.x1, b.y1));
+    for (const Series& s : panel.series)
+      for (std::size_t i = 0; i < s.x.size(); ++i)
+        row("point", s.name, s.x[i], s.y[i],
+            s.y_low.empty() ? "," : fmt::format("{},{}", s.x[i], s.y_low[i]));
+    for (const Text& t : panel.texts) row("text", t.text, t.x, t.y, ",");
   }
-  std::string picture = render(chart, format);
-  if (picture.empty()) throw EnvironmentError("gnuplot drew nothing");
-  if (format == PictureFormat::pdf) forget_creation_date(picture);
-  write_file_atomically(file, picture);
+  return out;
 }
 
 }  // namespace mllmsim

@@ -1,73 +1,52 @@
 // Draws with gnuplot (5.2 or newer, with the cairo terminals).
 #include <fmt/format.h>
-
-#include <array>
-#include <iterator>
+#include <fmt/ranges.h>
 
 #include "results/plot/backend.hpp"
+#include "results/plot/gnuplot_items.hpp"
+#include "results/plot/layout.hpp"
 #include "results/plot/run_gnuplot.hpp"
-#include "sim/errors.hpp"
 
 namespace mllmsim {
 namespace {
 
-constexpr std::array kMarkers{7, 5, 9, 13, 11};  // filled: circle, square, triangle, diamond, ...
-
-// A double-quoted string. In these gnuplot runs `commands`, and has no escape for the mark itself.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += {'\\', c};
-    else if (c == '\n')
-      out += "\\n";
-    else if (c == '`')
-      out += '\'';
-    else
-      out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  }
-  return out + '"';
+std::string ticks(char axis, const std::vector<Tick>& named, bool shown) {
+  if (named.empty()) return shown ? "" : fmt::format("set format {} ''\n", axis);
+  std::string list;
+  for (const Tick& t : named)
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", quoted(shown ? t.text : ""), t.at);
+  return fmt::format("set {}tics ({}) noenhanced scale 0\n", axis, list);
 }
 
-std::string look(const DrawnSeries& d) {
-  switch (d.series->style) {
-    case SeriesStyle::points:
-      return fmt::format("points pointtype {} pointsize 0.6 linecolor rgb '#{:06x}'",
-                         kMarkers[d.marker % kMarkers.size()], d.colour);
-    case SeriesStyle::line:
-      return fmt::format("lines linewidth 1.5 linecolor rgb '#{:06x}'", d.colour);
-    case SeriesStyle::guide:
-      return fmt::format("lines linewidth 1.2 dashtype 2 linecolor rgb '#{:06x}'", d.colour);
-  }
-  throw InternalError("unknown series style");
+std::string range(char axis, const std::optional<Range>& r) {
+  return r ? fmt::format("set {}range [{}:{}]\n", axis, r->low, r->high) : "";
+}
+
+std::string axes(const Placed& p) {
+  if (!p.axes) return "unset border\nunset tics\n";
+  std::string out =
+      "set grid linetype 1 linewidth 0.5 linecolor rgb '#d0d0d0'\n"
+      "set border 3 linecolor rgb '#606060'\nset tics nomirror textcolor rgb '#000000'\n";
+  out += fmt::format("set ylabel {} noenhanced\n", quoted(p.y_label));
+  if (p.log_x) out += "set logscale x\nset format x '10^{%T}'\n";
+  if (p.log_y) out += "set logscale y\nset format y '10^{%T}'\n";
+  return out + ticks('x', p.x_ticks, p.x_labels) + ticks('y', p.y_ticks, true);
 }
 
 std::string script(const Chart& chart, PictureFormat format) {
-  std::string out = terminal(chart, format);
-  out += fmt::format("set title {} noenhanced\n", quoted(chart.title));
-  out += fmt::format("set xlabel {} noenhanced\n", quoted(chart.x_label));
-  out += fmt::format("set ylabel {} noenhanced\n", quoted(chart.y_label));
-  out +=
-      "set key bmargin center horizontal Left reverse noenhanced samplen 2 spacing 1.3 height 1\n"
-      "set grid linetype 1 linewidth 0.5 linecolor rgb '#d0d0d0'\n"
-      "set tics nomirror\n";
-  if (chart.log_x) out += "set logscale x\nset format x '10^{%T}'\n";
-  if (chart.log_y) out += "set logscale y\nset format y '10^{%T}'\n";
-
-  const std::vector<DrawnSeries> drawn = in_drawing_order(chart);
-  std::string plot;
-  for (std::size_t i = 0; i < drawn.size(); ++i) {
-    const Series& s = *drawn[i].series;
-    const std::string title = s.name.empty() ? "notitle" : "title " + quoted(s.name);
-    const std::string source = s.x.empty() ? "NaN" : fmt::format("$data{} using 1:2", i);
-    plot += fmt::format("{}{} with {} {}", i == 0 ? "plot " : ", ", source, look(drawn[i]), title);
-    if (s.x.empty()) continue;
-    out += fmt::format("$data{} << END\n", i);
-    for (std::size_t p = 0; p < s.x.size(); ++p)
-      fmt::format_to(std::back_inserter(out), "{} {}\n", s.x[p], s.y[p]);
-    out += "END\n";
+  std::string out = terminal(chart, format) + "set multiplot\n";
+  std::size_t number = 0;
+  for (const Placed& p : layout(chart)) {
+    out += fmt::format(
+        "reset\nunset key\n"
+        "set lmargin at screen {}\nset rmargin at screen {}\n"
+        "set bmargin at screen {}\nset tmargin at screen {}\n",
+        p.left, p.right, p.bottom, p.top);
+    const GnuplotItems items = gnuplot_items(p, number++, format);
+    out += axes(p) + range('x', p.x_range) + range('y', p.y_range) + items.before;
+    out += fmt::format("plot {}\n", fmt::join(items.plot, ", "));
   }
-  return out + plot + "\n";
+  return out + "unset multiplot\n";
 }
 
 }  // namespace

@@ -1,23 +1,22 @@
 // Draws with Matplot++, which writes gnuplot commands.
 //
 // Left to itself it pipes them to a shell's gnuplot, dies of SIGPIPE if there is none, and says all
-// is well if it failed. So a backend of ours collects the commands, and run_gnuplot runs them.
+// is well if it failed. So a backend of ours collects the commands, and run_gnuplot runs them. Its
+// objects hold one box or line each; ours holds what a whole panel shows.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <matplot/backend/backend_interface.h>
 #include <matplot/matplot.h>
 
-#include <array>
 #include <string_view>
 
 #include "results/plot/backend.hpp"
+#include "results/plot/gnuplot_items.hpp"
+#include "results/plot/layout.hpp"
 #include "results/plot/run_gnuplot.hpp"
 
 namespace mllmsim {
 namespace {
-
-constexpr std::array kMarkers{"o", "s", "^", "d", "v"};
-constexpr std::array<float, 4> kAxes{0.1F, 0.24F, 0.86F, 0.66F};  // left, bottom, width, height
-constexpr float kFontSize = 14;
 
 class Collector : public matplot::backend::backend_interface {
  public:
@@ -29,7 +28,7 @@ class Collector : public matplot::backend::backend_interface {
   bool render_data() override { return true; }
   void include_comment(const std::string&) override {}
   void run_command(const std::string& command) override {
-    // We choose the terminal; without the next two a legend outside the axes has the whole page.
+    // We choose the terminal; the margins say where axes are, and the next two only clip titles.
     for (const char* unwanted : {"set terminal", "set origin", "set size"})
       if (command.find(unwanted) == command.find_first_not_of(' ')) return;
     script_ += command + "\n";
@@ -60,34 +59,55 @@ std::string plain(const std::string& text) {
   return out;
 }
 
-// Its first number is how transparent it is.
-matplot::color_array rgb(std::uint32_t colour) {
-  const auto part = [&](int shift) { return static_cast<float>(colour >> shift & 255) / 255; };
-  return {0, part(16), part(8), part(0)};
-}
+// All that a panel shows, as one object of its axes.
+class Items : public matplot::axes_object {
+ public:
+  Items(matplot::axes_type* axes, GnuplotItems items)
+      : matplot::axes_object(axes), items_(std::move(items)) {}
+  std::string set_variables_string() override { return items_.before; }
+  std::string plot_string() override { return fmt::format("{}", fmt::join(items_.plot, ", ")); }
+  std::string legend_string(std::string_view) override { return ""; }
+  std::string data_string() override { return ""; }
+  std::string unset_variables_string() override { return ""; }
+  enum axes_category axes_category() override { return axes_category::two_dimensional; }
 
-void add(const DrawnSeries& d, matplot::axes_type& axes) {
-  const bool points = d.series->style == SeriesStyle::points;
-  const bool guide = d.series->style == SeriesStyle::guide;
-  const char* style = points ? kMarkers[d.marker % kMarkers.size()] : guide ? "--" : "-";
-  const matplot::line_handle line = axes.plot(d.series->x, d.series->y, style);
-  line->display_name(plain(d.series->name));
-  if (points) {
-    line->marker_size(3.6F);
-    line->marker_color(rgb(d.colour));
-    line->marker_face(true);
-    line->marker_face_color(rgb(d.colour));
-  } else {
-    line->color(rgb(d.colour));
-    line->line_width(guide ? 1.2F : 1.5F);
+ private:
+  GnuplotItems items_;
+};
+
+void style_axis(matplot::axis_type& axis, bool log, const std::optional<Range>& range,
+                const std::vector<Tick>& named, bool labels) {
+  axis.label_font_size(kFontPx);
+  if (log) axis.scale(matplot::axis_type::axis_scale::log);
+  if (range) axis.limits({range->low, range->high});
+  if (log) axis.tick_label_format("10^{%T}");
+  if (!labels) axis.tick_label_format("");
+  if (named.empty()) return;
+  std::vector<double> at;
+  std::vector<std::string> texts;
+  for (const Tick& t : named) {
+    at.push_back(t.at);
+    texts.push_back(labels ? plain(t.text) : "");
   }
+  axis.tick_values(at);
+  axis.ticklabels(texts);
 }
 
-void style_axis(matplot::axis_type& axis, bool log) {
-  axis.label_font_size(kFontSize);
-  if (!log) return;
-  axis.scale(matplot::axis_type::axis_scale::log);
-  axis.tick_label_format("10^{%T}");
+void add_axes(const Placed& p, std::size_t number, PictureFormat format,
+              matplot::figure_type& figure) {
+  const auto share = [](double v) { return static_cast<float>(v); };
+  const matplot::axes_handle axes = figure.add_axes(
+      {share(p.left), share(p.bottom), share(p.right - p.left), share(p.top - p.bottom)});
+  axes->font("Sans");
+  axes->font_size(static_cast<float>(font_size(kFontPx, format)));
+  axes->ylabel(plain(p.y_label));
+  axes->grid(p.axes);
+  axes->box(false);
+  style_axis(axes->x_axis(), p.log_x, p.x_range, p.x_ticks, p.x_labels);
+  style_axis(axes->y_axis(), p.log_y, p.y_range, p.y_ticks, true);
+  axes->x_axis().visible(p.axes);
+  axes->y_axis().visible(p.axes);
+  axes->children({std::make_shared<Items>(axes.get(), gnuplot_items(p, number, format))});
 }
 
 }  // namespace
@@ -98,26 +118,8 @@ std::string render(const Chart& chart, PictureFormat format) {
   const auto figure = std::make_shared<matplot::figure_type>(true);
   figure->backend(collector);
   figure->color("white");
-  const matplot::axes_handle axes = figure->add_axes(kAxes);
-  axes->font("Sans");
-  axes->font_size(kFontSize);
-  axes->title(plain(chart.title));
-  axes->xlabel(plain(chart.x_label));
-  axes->ylabel(plain(chart.y_label));
-  axes->grid(true);
-  axes->hold(true);
-  style_axis(axes->x_axis(), chart.log_x);
-  style_axis(axes->y_axis(), chart.log_y);
-  for (const DrawnSeries& d : in_drawing_order(chart)) add(d, *axes);
-  axes->legend(std::vector<std::string>{});
-  const matplot::legend_handle& legend = axes->legend();
-  legend->strings({});  // it made up some; display names are enough
-  legend->inside(false);
-  legend->location(matplot::legend::general_alignment::bottom);
-  legend->horizontal(true);
-  legend->box(false);
-  legend->font_name("Sans");
-  legend->font_size(kFontSize);
+  std::size_t number = 0;
+  for (const Placed& p : layout(chart)) add_axes(p, number++, format, *figure);
   figure->draw();
   return run_gnuplot(terminal(chart, format) + collector->script());
 }

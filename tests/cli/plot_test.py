@@ -10,8 +10,15 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
+import pandas
+import pyarrow
+import pyarrow.parquet
+
 MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+RUN = ROOT / "scenarios" / "runs" / "internvl-6b-20b-a100x32.toml"
+MEGATRON = "parallelism.use_tp_pp_dp_mapping=false"  # ranks: tp fastest, then dp, then pp
+WORDS = ["run", "strategy", "scenario_hash", "model", "cluster", "calibration_hash", "granularity", "reason"]
 A100 = ROOT / "cost_models" / "calibrations" / "a100-sxm4-80g.json"
 
 
@@ -67,6 +74,102 @@ class Plot(unittest.TestCase):
 
     def test_help(self):
         self.assertIn("--plot", self.run_mllmsim("--help").stdout)
+
+
+class PlotRun(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.dir = pathlib.Path(cls.temporary.name)
+        for name, strategy in [("a", "baseline"), ("b", "balanced")]:
+            subprocess.run([MLLMSIM, "run", str(RUN), MEGATRON, "-s", strategy, "-o", name], cwd=cls.dir, check=True, capture_output=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def plot(self, *arguments, code=0, **environment):
+        done = subprocess.run([MLLMSIM, "plot", *map(str, arguments)], cwd=self.dir, capture_output=True, text=True,
+                              env={**os.environ, **environment})
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def texts(self, name):
+        svg = xml.etree.ElementTree.parse(self.dir / name)
+        return ["".join(t.itertext()).strip() for t in svg.iter("{http://www.w3.org/2000/svg}text")]
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_two_strategies_one_above_the_other(self):
+        self.plot("timeline", "a", "b", "-o", "t.svg")
+        texts = self.texts("t.svg")
+        self.assertEqual(texts.count("stage 0"), 2)
+        for text in ["forward, LLM", "bubble pp_warmup", "pp communication"]:
+            self.assertEqual(texts.count(text), 1, text)
+        for text in ["(balanced)", "time (s)"]:
+            self.assertEqual(sum(text in t for t in texts), 1, text)
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_pictures_are_left_beside_the_run(self):
+        for kind in ["timeline", "bubbles", "memory"]:
+            self.assertIn(f"wrote a/{kind}.svg", self.plot(kind, "a").stderr)
+            self.assertIn("internvl-6b-20b-a100x32 (baseline)", " ".join(self.texts(f"a/{kind}.svg")))
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_ranks_and_zoom(self):
+        self.plot("timeline", "a", "--ranks", "8-15", "--zoom", "0.5:0.9", "--data", "z.csv", "-o", "z.svg")
+        self.assertIn("time (ms)", self.texts("z.svg"))
+        self.assertEqual([t for t in self.texts("z.svg") if t.startswith("stage")], ["stage 1"])
+        boxes = [line.split(",") for line in (self.dir / "z.csv").read_text().splitlines() if ",box," in line]
+        self.assertTrue(all(500 <= float(b[-4]) <= float(b[-2]) <= 900 for b in boxes), boxes)
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_speedup_of_two_runs(self):
+        self.plot("speedup", "a", "b", "-o", "s.svg")
+        days = [pandas.read_parquet(self.dir / r / "runs.parquet").gpu_days[0] for r in "ab"]
+        self.assertIn(f"{days[0] / days[1]:.2f} x", self.texts("s.svg"))
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_a_sweep(self):
+        tables = [pandas.read_parquet(self.dir / r / "runs.parquet").assign(**{"cluster.nodes": n}) for r in "ab" for n in [4, 8]]
+        table = pyarrow.Table.from_pandas(pandas.concat(tables), preserve_index=False)
+        words = [pyarrow.field(f.name, pyarrow.string() if f.name in WORDS else f.type) for f in table.schema]
+        (self.dir / "sweep").mkdir()
+        pyarrow.parquet.write_table(table.cast(pyarrow.schema(words)), self.dir / "sweep/runs.parquet")
+        self.plot("sweep", "sweep", "--y", "mfu")
+        for text in ["mfu over cluster.nodes", "baseline", "balanced", "4", "8"]:
+            self.assertIn(text, self.texts("sweep/sweep.svg"))
+        self.assertIn("there are run, strategy", self.plot("sweep", "sweep", "--y", "joy", code=2).stderr)
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_packs(self):
+        (self.dir / "lengths.csv").write_text("vit_num,token_num\n" + "".join(f"{1 + i % 7},{100 + 37 * i % 900}\n" for i in range(200)))
+        subprocess.run([MLLMSIM, "pack", "lengths.csv", "--algorithm", "isf", "-o", "packs.parquet"], cwd=self.dir, check=True, capture_output=True)
+        self.plot("packing", "packs.parquet", "-o", "p.svg")
+        for text in ["tiles a micro-batch", "tokens a micro-batch", "before: random micro-batches", "after: packs"]:
+            self.assertIn(text, self.texts("p.svg"))
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_validation(self):
+        rows = [{"id": "x", "source": "y", "metric": "iteration_s", "predicted": p, "published": 2.0, "relative_error": p / 2 - 1} for p in [2.1, 3.0]]
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), self.dir / "validation.parquet")
+        self.plot("validation", ".", "-o", "v.svg")
+        self.assertIn("1 of 2 predictions within 10 % of what was published", self.texts("v.svg"))
+
+    def test_mistakes_say_what_exists(self):
+        self.plot("packing", "a", "b", code=2)
+        self.assertIn("timeline, bubbles", self.plot("pie", "a", code=2).stderr)
+        self.assertIn("there is 0", self.plot("timeline", "a", "--step", 5, code=2).stderr)
+        self.assertIn("ranks 0-31", self.plot("timeline", "a", "--ranks", 32, code=2).stderr)
+        self.assertIn("0.5:1.2", self.plot("timeline", "a", "--zoom", "later", code=2).stderr)
+        self.assertIn("no-such-run", self.plot("timeline", "no-such-run", code=3).stderr)
+        self.plot("timeline", code=2)
+        self.plot(code=2)
+
+    def test_without_gnuplot_the_data_is_still_written(self):
+        error = self.plot("bubbles", "a", "-o", "none.png", code=3, PATH=str(self.dir)).stderr
+        self.assertIn("gnuplot-nox", error)
+        self.assertFalse((self.dir / "none.png").exists())
+        self.assertIn("box,pp_other,", (self.dir / "none.csv").read_text())
 
 
 if __name__ == "__main__":

@@ -20,10 +20,10 @@ Chart tiny() {
   Chart chart;
   chart.title = "Squares";
   chart.x_label = "side (m)";
-  chart.y_label = "area (m2)";
-  chart.series = {{"measured", {1, 2, 3}, {1, 4.1, 8.9}, SeriesStyle::points},
-                  {"exact", {1, 2, 3}, {1, 4, 9}, SeriesStyle::line},
-                  {"bound", {1, 3}, {2, 10}, SeriesStyle::guide}};
+  chart.panel().y_label = "area (m2)";
+  chart.panel().series = {{"measured", {1, 2, 3}, {1, 4.1, 8.9}, SeriesStyle::points},
+                          {"exact", {1, 2, 3}, {1, 4, 9}, SeriesStyle::line},
+                          {"bound", {1, 3}, {2, 10}, SeriesStyle::guide}};
   return chart;
 }
 
@@ -66,8 +66,8 @@ TEST_F(Plot, ShowsItsTexts) {
 
 TEST_F(Plot, LogarithmicAxesAndASeriesForTheLegendOnly) {
   Chart chart = tiny();
-  chart.log_x = chart.log_y = true;
-  chart.series.push_back({"nothing measured", {}, {}, SeriesStyle::points});
+  chart.log_x = chart.panel().log_y = true;
+  chart.panel().series.push_back({"nothing measured", {}, {}, SeriesStyle::points});
   save(chart, dir_ / "a.svg");
   EXPECT_NE(contents(dir_ / "a.svg").find("nothing measured"), std::string::npos);
 }
@@ -91,8 +91,8 @@ TEST_F(Plot, NoTextReachesAShellOrEndsItsQuotes) {
         "\\\"\n" + command, "\\'; " + command + " #", std::string("a\0b\r\tc", 6),
         std::string("trailing \\"), std::string("100 % <b> & {x}_1^2 @y ~z %s $data0")}) {
     Chart chart = tiny();
-    chart.title = chart.x_label = chart.y_label = text;
-    for (Series& s : chart.series) s.name = text;
+    chart.title = chart.x_label = chart.panel().y_label = text;
+    for (Series& s : chart.panel().series) s.name = text;
     save(chart, dir_ / "a.svg");
     EXPECT_TRUE(contents(dir_ / "a.svg").ends_with("</svg>\n\n")) << text;
     EXPECT_FALSE(std::filesystem::exists(made)) << text;
@@ -147,9 +147,9 @@ TEST(PlotMistakes, AGnuplotThatFailsLeavesNoFile) {
 TEST(PlotMistakes, SeriesMustMatchTheAxes) {
   const TemporaryDirectory dir;
   Chart uneven = tiny(), negative = tiny();
-  uneven.series[0].y.pop_back();
-  negative.series[0].y[0] = 0;
-  negative.log_y = true;
+  uneven.panel().series[0].y.pop_back();
+  negative.panel().series[0].y[0] = 0;
+  negative.panel().log_y = true;
   EXPECT_THROW(save(uneven, dir / "a.svg"), InternalError);
   EXPECT_THROW(save(negative, dir / "a.svg"), InternalError);
 }
@@ -164,7 +164,7 @@ TEST(CalibrationChart, APerfectPredictionIsOnTheDiagonal) {
   RawData raw;
   raw.gemm.push_back({{gemm, gemm_time(c.gemm, c.gpu, gemm).time}, false});
   const Chart chart = calibration_chart(c, raw, {});
-  const Series& points = chart.series.back();
+  const Series& points = chart.panel().series.back();
   EXPECT_EQ(points.name, "GEMM (1)");
   EXPECT_DOUBLE_EQ(points.x.front(), points.y.front());
 }
@@ -176,7 +176,7 @@ TEST(CalibrationChart, SustainedLoadCountsOnlyForWhatWasMeasuredUnderIt) {
   c.gemm.sustained.value = 1.25;
   RawData raw;
   raw.gemm = {{{gemm, burst}, false}, {{gemm, burst * 1.25}, true}};
-  const Series points = calibration_chart(c, raw, {}).series.back();
+  const Series points = calibration_chart(c, raw, {}).panel().series.back();
   EXPECT_DOUBLE_EQ(points.y[0], points.x[0]);
   EXPECT_DOUBLE_EQ(points.y[1], points.x[1]);
 }
@@ -187,10 +187,10 @@ TEST(CalibrationChart, ThinsOutEvenlyWhateverTheOrder) {
   for (int i = 1; i <= 5000; ++i) raw.gemm.push_back({{{512, 512, i}, Seconds{i * 1e-6}}, false});
   RawData backwards = raw;
   std::reverse(backwards.gemm.begin(), backwards.gemm.end());
-  const Series points = calibration_chart(c, raw, {}).series.back();
+  const Series points = calibration_chart(c, raw, {}).panel().series.back();
   EXPECT_EQ(points.name, "GEMM (2000 of 5000)");
   EXPECT_EQ(points.x.size(), 2000u);
-  EXPECT_EQ(points.x, calibration_chart(c, backwards, {}).series.back().x);
+  EXPECT_EQ(points.x, calibration_chart(c, backwards, {}).panel().series.back().x);
 }
 
 TEST(CalibrationChart, ServingAttentionIsLeftOutAndCounted) {
@@ -200,7 +200,7 @@ TEST(CalibrationChart, ServingAttentionIsLeftOutAndCounted) {
   EXPECT_THROW(calibration_chart(estimate(), raw, {}), UserError);
   raw.attention.push_back({{attention, Seconds{1e-4}}, false});
   const Chart chart = calibration_chart(estimate(), raw, {});
-  EXPECT_EQ(chart.series.back().name, "serving attention (1 left out)");
+  EXPECT_EQ(chart.panel().series.back().name, "serving attention (1 left out)");
 }
 
 }  // namespace

@@ -1,0 +1,195 @@
+// mllmsim plot KIND PATH...: pictures of what runs, sweeps and other commands left.
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <iostream>
+
+#include "results/cli/calibration_plot.hpp"
+#include "results/cli/command.hpp"
+#include "results/pictures/table_charts.hpp"
+#include "results/pictures/timeline_chart.hpp"
+#include "results/run_tables.hpp"
+#include "sim/atomic_file.hpp"
+#include "sim/errors.hpp"
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+namespace mllmsim {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: mllmsim plot KIND PATH... [options]\n\n"
+    "  timeline RUN...     device lanes of a step: passes, communication, bubbles\n"
+    "  bubbles RUN...      bubbles by stage and kind\n"
+    "  memory RUN...       memory of each stage over a step, with what a GPU has\n"
+    "  sweep SWEEP         a column over a swept key, a line a strategy\n"
+    "  speedup SWEEP|RUN.. GPU-days of a baseline, of those of each strategy\n"
+    "  packing PACKS       tiles and tokens a micro-batch before and after `mllmsim pack --out "
+    "PACKS`\n"
+    "  validation FILE     predicted against published figures (validation.parquet)\n"
+    "  calibration FILE    predicted against measured kernel times; needs --raw\n\n"
+    "RUN is a directory that `mllmsim run` left; several are drawn one above the other on the same "
+    "axis.\n";
+
+using Paths = std::vector<std::string>;
+
+std::vector<RunResult> read_runs(const Paths& paths) {
+  std::vector<RunResult> runs;
+  for (const std::string& path : paths) runs.push_back(read_run(path));
+  return runs;
+}
+
+Choice choice_of(const po::variables_map& values) {
+  Choice choice;
+  if (values.count("step")) choice.step = values["step"].as<std::int64_t>();
+  if (values.count("ranks")) choice.ranks = parse_ranks(values["ranks"].as<std::string>());
+  if (values.count("zoom")) choice.zoom = parse_zoom(values["zoom"].as<std::string>());
+  return choice;
+}
+
+// runs.parquet of each directory, one below the other; columns that not all have are left out.
+Table read_rows(const Paths& paths) {
+  Table all;
+  for (const std::string& path : paths) {
+    const Table one =
+        read_parquet(fs::is_directory(path) ? fs::path(path) / "runs.parquet" : fs::path(path))
+            .table;
+    if (all.columns.empty()) {
+      all = one;
+      continue;
+    }
+    std::erase_if(all.columns, [&](const auto& c) {
+      const Column* other = one.find(c.first);
+      return !other || other->index() != c.second.index();
+    });
+    for (auto& [name, column] : all.columns)
+      std::visit(
+          [&, &key = name](auto& to) {
+            const auto& from = std::get<std::remove_reference_t<decltype(to)>>(*one.find(key));
+            for (std::size_t i = 0; i < from.size(); ++i) to.push_back(from[i]);
+          },
+          column);
+  }
+  return all;
+}
+
+SweepPicture sweep_picture(const po::variables_map& values) {
+  SweepPicture out;
+  if (values.count("x")) out.x = values["x"].as<std::string>();
+  if (values.count("y")) out.y = values["y"].as<std::string>();
+  if (values.count("baseline")) out.baseline = values["baseline"].as<std::string>();
+  if (!values.count("where")) return out;
+  for (const std::string& w : values["where"].as<Paths>()) {
+    const auto equals = w.find('=');
+    if (equals == std::string::npos)
+      throw UserError("command line", "--where", "expected KEY=VALUE, found " + w);
+    out.where[w.substr(0, equals)] = w.substr(equals + 1);
+  }
+  return out;
+}
+
+// validation.parquet, or the directory it is in.
+Table validation_rows(const fs::path& path) {
+  return read_parquet(fs::is_directory(path) ? path / "validation.parquet" : path).table;
+}
+
+struct Kind {
+  const char* name;
+  bool several;  // takes more than one PATH
+  Chart (*draw)(const Paths&, const po::variables_map&);
+};
+
+constexpr std::array kKinds{
+    Kind{"timeline", true,
+         [](const Paths& p, const po::variables_map& v) {
+           return timeline_chart(read_runs(p), choice_of(v));
+         }},
+    Kind{"bubbles", true,
+         [](const Paths& p, const po::variables_map&) { return bubbles_chart(read_runs(p)); }},
+    Kind{"memory", true,
+         [](const Paths& p, const po::variables_map& v) {
+           return memory_chart(read_runs(p), choice_of(v));
+         }},
+    Kind{"sweep", true,
+         [](const Paths& p, const po::variables_map& v) {
+           return sweep_chart(read_rows(p), sweep_picture(v));
+         }},
+    Kind{"speedup", true,
+         [](const Paths& p, const po::variables_map& v) {
+           return speedup_chart(read_rows(p), sweep_picture(v));
+         }},
+    Kind{"packing", false,
+         [](const Paths& p, const po::variables_map&) {
+           return packing_chart(read_parquet(p.front()));
+         }},
+    Kind{"validation", false,
+         [](const Paths& p, const po::variables_map&) {
+           return validation_chart(validation_rows(p.front()));
+         }},
+    Kind{"calibration", false,
+         [](const Paths& p, const po::variables_map& v) { return draw_calibration(p.front(), v); }},
+};
+
+const Kind& kind_of(const std::string& name) {
+  std::string all;
+  for (const Kind& k : kKinds) {
+    if (name == k.name) return k;
+    all += (all.empty() ? "" : ", ") + std::string(k.name);
+  }
+  throw UserError("command line", name, "expected one of " + all);
+}
+
+fs::path default_out(const std::string& kind, const fs::path& path) {
+  return (fs::is_directory(path) ? path : path.parent_path()) / (kind + ".svg");
+}
+
+// Without gnuplot there is no picture, but what it would show is still worth having.
+void draw(const Chart& chart, const fs::path& out, const po::variables_map& values) {
+  const auto write_data = [&](const fs::path& file) {
+    write_file_atomically(file, to_csv(chart));
+    std::cerr << "wrote " << file.string() << "\n";
+  };
+  if (values.count("data")) write_data(values["data"].as<std::string>());
+  try {
+    save(chart, out);
+  } catch (const EnvironmentError&) {
+    if (!values.count("data")) write_data(fs::path(out).replace_extension(".csv"));
+    throw;
+  }
+  std::cerr << "wrote " << out.string() << "\n";
+}
+
+}  // namespace
+
+int plot_command(const Arguments& arguments) {
+  po::options_description options("options");
+  options.add_options()("out,o", po::value<std::string>(),
+                        ".svg, .png or .pdf file (default: KIND.svg beside the first PATH)")(
+      "data", po::value<std::string>(), "also write what is drawn to this .csv file")(
+      "step", po::value<std::int64_t>(), "timeline, memory: one of the kept steps")(
+      "ranks", po::value<std::string>(), "timeline, memory: global ranks, such as 0,3 or 0-7")(
+      "zoom", po::value<std::string>(), "timeline, memory: from:to in seconds, such as 0.5:1.2")(
+      "x", po::value<std::string>(), "sweep, speedup: the key to draw over (default: the first)")(
+      "y", po::value<std::string>(), "sweep: any column of runs (default gpu_days)")(
+      "where", po::value<Paths>()->composing(), "sweep, speedup: only rows with KEY=VALUE")(
+      "baseline", po::value<std::string>(), "speedup: the strategy to compare with");
+  add_calibration_options(options);
+  po::variables_map values;
+  Arguments words;
+  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (words.empty()) throw UserError("command line", "", "plot needs a KIND; --help lists them");
+  const Kind& kind = kind_of(words.front());
+  const Paths paths(words.begin() + 1, words.end());
+  if (paths.empty())
+    throw UserError("command line", "", fmt::format("plot {} needs a PATH", kind.name));
+  if (!kind.several && paths.size() > 1)
+    throw UserError("command line", paths[1], fmt::format("plot {} takes one PATH", kind.name));
+  const fs::path out = values.count("out") ? fs::path(values["out"].as<std::string>())
+                                           : default_out(kind.name, paths.front());
+  draw(kind.draw(paths, values), out, values);
+  return 0;
+}
+
+}  // namespace mllmsim

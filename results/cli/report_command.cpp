@@ -1,0 +1,49 @@
+// mllmsim report RUNS... --out report.html: one page about some runs.
+#include <iostream>
+
+#include "results/cli/command.hpp"
+#include "results/report/report.hpp"
+#include "results/run_tables.hpp"
+#include "sim/atomic_file.hpp"
+#include "sim/errors.hpp"
+
+namespace po = boost::program_options;
+
+namespace mllmsim {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: mllmsim report RUN... [options]\n\n"
+    "Writes one HTML file that needs nothing else: summary, pictures, an interactive timeline, "
+    "the\n"
+    "plan, the assumptions and how to reproduce. RUN is a directory that `mllmsim run` left.\n";
+
+ReportRun read(const std::string& directory) {
+  const Metadata metadata =
+      read_parquet(std::filesystem::path(directory) / "runs.parquet").metadata;
+  const auto version = metadata.find("version");
+  return {read_run(directory), directory, version == metadata.end() ? "?" : version->second};
+}
+
+}  // namespace
+
+int report_command(const Arguments& arguments) {
+  po::options_description options("options");
+  options.add_options()("out,o", po::value<std::string>()->default_value("report.html"),
+                        "file to write");
+  po::variables_map values;
+  Arguments words;
+  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (words.empty()) throw UserError("command line", "", "report needs at least one RUN");
+  std::vector<ReportRun> runs;
+  for (const std::string& word : words) runs.push_back(read(word));
+  std::vector<std::string> notes;
+  const std::string page = to_html(runs, notes);
+  const std::string out = values["out"].as<std::string>();
+  write_file_atomically(out, page);
+  for (const std::string& note : notes) std::cerr << "without pictures: " << note << "\n";
+  std::cerr << "wrote " << out << "\n";
+  return 0;
+}
+
+}  // namespace mllmsim

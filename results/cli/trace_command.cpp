@@ -1,0 +1,47 @@
+// mllmsim trace RUN --out x.json[.gz]: a run's timeline for trace viewers.
+#include <iostream>
+
+#include "results/cli/command.hpp"
+#include "results/gzip.hpp"
+#include "results/run_tables.hpp"
+#include "results/trace.hpp"
+#include "sim/atomic_file.hpp"
+#include "sim/errors.hpp"
+
+namespace po = boost::program_options;
+
+namespace mllmsim {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: mllmsim trace RUN --out FILE.json[.gz] [options]\n\n"
+    "Writes the timeline of RUN, a directory that `mllmsim run` left, as trace events in the shape "
+    "of\n"
+    "PyTorch profiler traces. Open it in https://ui.perfetto.dev or chrome://tracing.\n";
+
+}  // namespace
+
+int trace_command(const Arguments& arguments) {
+  po::options_description options("options");
+  options.add_options()("out,o", po::value<std::string>(), "file to write, .json or .json.gz")(
+      "step", po::value<std::int64_t>(), "one of the kept steps (default: the first)")(
+      "ranks", po::value<std::string>(),
+      "global ranks, such as 0,3 or 0-7 (default: all, or one replica if they are many)");
+  po::variables_map values;
+  Arguments words;
+  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (words.size() != 1) throw UserError("command line", "", "trace needs one RUN");
+  if (!values.count("out")) throw UserError("command line", "--out", "trace needs a file to write");
+  const std::string out = values["out"].as<std::string>();
+  if (!out.ends_with(".json") && !out.ends_with(".json.gz"))
+    throw UserError("command line", "--out", "expected a name that ends in .json or .json.gz");
+  Choice choice;
+  if (values.count("step")) choice.step = values["step"].as<std::int64_t>();
+  if (values.count("ranks")) choice.ranks = parse_ranks(values["ranks"].as<std::string>());
+  const std::string trace = to_trace(read_run(words.front()), choice);
+  write_file_atomically(out, out.ends_with(".gz") ? gzip(trace) : trace);
+  std::cerr << "wrote " << out << "\n";
+  return 0;
+}
+
+}  // namespace mllmsim

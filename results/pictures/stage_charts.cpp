@@ -1,0 +1,165 @@
+// Bubbles and memory by stage.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "results/pictures/span_look.hpp"
+#include "results/pictures/timeline_chart.hpp"
+#include "results/plot/layout.hpp"
+#include "results/run_fields.hpp"
+
+namespace mllmsim {
+namespace {
+
+constexpr double kGib = 1 << 30;
+
+std::string heading(const RunResult& run) { return fmt::format("{} ({})", run.name, run.strategy); }
+
+Panel bubbles_panel(const RunResult& run, double highest, SpanLooks& looks) {
+  Panel panel;
+  panel.title = heading(run) + fmt::format(": bubbles {:.1f} % of a step of {:.4g} s",
+                                           100 * bubble_share(run), run.iteration.value);
+  panel.y_label = "bubbles (s)";
+  panel.y_range = Range{0, highest > 0 ? 1.12 * highest : 1};
+  std::map<std::size_t, Boxes> groups;  // by look: the order of every legend
+  for (const StageRow& stage : run.stages) {
+    double y = 0;
+    for (std::size_t k = 0; k < kBubbleKinds; ++k) {
+      const double s = stage.bubbles[k].value;
+      if (s <= 0) continue;
+      const std::size_t l = looks.of("bubble", kBubbleNames[k]);
+      Boxes& group = groups[l];
+      group.name = kBubbleNames[k];
+      group.colour = looks[l].colour;
+      group.fill = looks[l].fill;
+      group.boxes.push_back({stage.stage - 0.4, stage.stage + 0.4, y, y + s});
+      y += s;
+    }
+    if (run.stages.size() <= 24)
+      panel.texts.push_back({static_cast<double>(stage.stage), y + 0.04 * panel.y_range->high,
+                             fmt::format("{:.0f} %", 100 * y / run.iteration.value), Anchor::centre,
+                             0});
+  }
+  for (auto& [look, group] : groups) panel.boxes.push_back(std::move(group));
+  return panel;
+}
+
+// Viridis, which colour-blind readers can follow from dark to light, without its faint end.
+Colour ramp(double share) {
+  constexpr std::array<std::array<double, 3>, 5> kViridis{
+      {{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {200, 215, 50}}};
+  const double at = std::clamp(share, 0.0, 1.0) * (kViridis.size() - 1);
+  const auto low = std::min(static_cast<std::size_t>(at), kViridis.size() - 2);
+  Colour out = 0;
+  for (std::size_t c = 0; c < 3; ++c) {
+    const double f = at - static_cast<double>(low);
+    const double v = kViridis[low][c] * (1 - f) + kViridis[low + 1][c] * f;
+    out = out << 8 | static_cast<Colour>(std::lround(v));
+  }
+  return out;
+}
+
+// At most four points a pixel: the first, lowest, highest and last, in the order of time.
+Series thinned(const std::vector<const MemoryRow*>& rows, TimeUnit unit, Time pixel) {
+  Series s;
+  const auto add = [&](const MemoryRow& row) {
+    s.x.push_back(unit(row.time));
+    s.y.push_back(static_cast<double>(row.bytes.value) / kGib);
+  };
+  for (std::size_t i = 0; i < rows.size();) {
+    std::size_t end = i, low = i, high = i;
+    const std::int64_t cell = rows[i]->time.value / pixel.value;
+    for (; end < rows.size() && rows[end]->time.value / pixel.value == cell; ++end) {
+      if (rows[end]->bytes < rows[low]->bytes) low = end;
+      if (rows[end]->bytes > rows[high]->bytes) high = end;
+    }
+    std::array<std::size_t, 4> kept{i, low, high, end - 1};
+    std::sort(kept.begin(), kept.end());
+    for (auto k = kept.begin(); k != std::unique(kept.begin(), kept.end()); ++k) add(*rows[*k]);
+    i = end;
+  }
+  return s;
+}
+
+Panel memory_panel(const RunResult& run, const View& view, TimeUnit unit, Time pixel) {
+  Panel panel;
+  panel.title = heading(run) + fmt::format(", step {}", view.step);
+  panel.y_label = "memory of a GPU (GiB)";
+  double highest = static_cast<double>(run.gpu_memory.value) / kGib;
+  for (std::size_t i = 0; i < view.lanes.size(); ++i) {
+    const Lane& lane = view.lanes[i];
+    std::vector<const MemoryRow*> rows;
+    for (const MemoryRow& m : run.memory)
+      if (m.step == view.step && m.replica == lane.replica && m.stage == lane.stage &&
+          m.time <= view.end)
+        rows.push_back(&m);
+    if (rows.empty()) continue;
+    Series s = thinned(rows, unit, pixel);
+    s.name = lane.label;
+    s.style = SeriesStyle::steps;
+    s.x.push_back(unit(view.end));
+    s.y.push_back(s.y.back());
+    highest = std::max(highest, *std::max_element(s.y.begin(), s.y.end()));
+    if (view.lanes.size() > 7)
+      s.colour = ramp(static_cast<double>(i) / static_cast<double>(view.lanes.size() - 1));
+    panel.series.push_back(std::move(s));
+  }
+  const double limit = static_cast<double>(run.gpu_memory.value) / kGib;
+  if (limit > 0)
+    panel.series.push_back({"what a GPU has",
+                            {unit(view.start), unit(view.end)},
+                            {limit, limit},
+                            SeriesStyle::guide,
+                            {},
+                            {}});
+  panel.y_range = Range{0, 1.05 * highest};
+  return panel;
+}
+
+}  // namespace
+
+Chart bubbles_chart(std::span<const RunResult> runs) {
+  Chart chart;
+  chart.x_label = "pipeline stage";
+  chart.panels.clear();
+  SpanLooks looks;
+  double highest = 0;
+  int stages = 1;
+  for (const RunResult& run : runs)
+    for (const StageRow& stage : run.stages) {
+      highest = std::max(highest, bubble_time(stage).value);
+      stages = std::max(stages, stage.stage + 1);
+    }
+  for (const RunResult& run : runs) chart.panels.push_back(bubbles_panel(run, highest, looks));
+  chart.x_range = Range{-0.6, stages - 0.4};
+  for (int s = 0; s < stages; s += 1 + stages / 33)
+    chart.x_ticks.push_back({static_cast<double>(s), std::to_string(s)});
+  chart.height_px = static_cast<int>(260 + 340 * runs.size());
+  return chart;
+}
+
+Chart memory_chart(std::span<const RunResult> runs, const Choice& choice) {
+  std::vector<View> views;
+  Time start{INT64_MAX}, end{};
+  for (const RunResult& run : runs) {
+    views.push_back(view_of(run, choice));
+    start = std::min(start, views.back().start);
+    end = std::max(end, views.back().end);
+  }
+  Chart chart;
+  const TimeUnit unit = unit_for(end - start);
+  const Time pixel{1 + static_cast<std::int64_t>(static_cast<double>((end - start).value) /
+                                                 axes_width_px(chart.width_px, {}))};
+  chart.x_label = fmt::format("time ({})", unit.name);
+  chart.x_range = Range{unit(start), unit(end)};
+  chart.panels.clear();
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    chart.panels.push_back(memory_panel(runs[i], views[i], unit, pixel));
+  chart.height_px = static_cast<int>(260 + 340 * runs.size());
+  return chart;
+}
+
+}  // namespace mllmsim

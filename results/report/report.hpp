@@ -1,0 +1,22 @@
+// One HTML file about some runs that needs nothing else: summary, where time goes, an interactive
+// timeline, pictures, plans, assumptions, how to run them again.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "results/run_result.hpp"
+
+namespace mllmsim {
+
+struct ReportRun {
+  RunResult result;
+  std::string directory;  // where it was read
+  std::string version;    // of the program that made it
+};
+
+// Without gnuplot a note takes the place of the pictures; `notes` gets it too.
+std::string to_html(std::span<const ReportRun> runs, std::vector<std::string>& notes);
+
+}  // namespace mllmsim

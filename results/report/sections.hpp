@@ -1,0 +1,20 @@
+// The sections of a report, each as HTML. report.cpp puts them on a page.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "results/report/report.hpp"
+
+namespace mllmsim {
+
+std::string summary_section(std::span<const ReportRun> runs);
+std::string time_section(std::span<const ReportRun> runs);
+std::string timeline_section();
+std::string pictures_section(std::span<const ReportRun> runs, std::vector<std::string>& notes);
+std::string plan_section(std::span<const ReportRun> runs);
+std::string assumptions_section(std::span<const ReportRun> runs);
+std::string reproduce_section(std::span<const ReportRun> runs);
+
+}  // namespace mllmsim

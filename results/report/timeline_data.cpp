@@ -1,0 +1,144 @@
+#include "results/report/timeline_data.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "results/gzip.hpp"
+#include "results/pictures/lanes.hpp"
+#include "results/pictures/span_look.hpp"
+#include "results/report/base64.hpp"
+
+namespace mllmsim {
+namespace {
+
+namespace json = boost::json;
+
+// More of one run would make a page that nobody can open.
+constexpr std::size_t kMostSpans = 1'500'000;
+
+template <class T>
+void append(std::string& to, const std::vector<T>& values) {
+  const std::size_t at = to.size();
+  to.resize(at + values.size() * sizeof(T));
+  std::memcpy(to.data() + at, values.data(), values.size() * sizeof(T));
+}
+
+class Columns {
+ public:
+  explicit Columns(SpanLooks& looks) : looks_(looks) {}
+
+  void row_starts() { last_end_ = 0; }
+  void add(const SpanRow& s) {
+    gap_.push_back(static_cast<double>(s.start.value - last_end_));
+    duration_.push_back(static_cast<double>((s.end - s.start).value));
+    bytes_.push_back(static_cast<double>(s.bytes.value));
+    micro_batch_.push_back(s.micro_batch);
+    chunk_.push_back(static_cast<std::int16_t>(s.chunk));
+    kind_.push_back(kind(s));
+    last_end_ = s.end.value;
+  }
+  std::string blob() const {
+    std::string out;
+    append(out, gap_), append(out, duration_), append(out, bytes_);
+    append(out, micro_batch_), append(out, kind_), append(out, chunk_);
+    return base64(gzip(out));
+  }
+  json::array kinds() const { return kinds_; }
+  std::size_t size() const { return gap_.size(); }
+
+ private:
+  std::uint16_t kind(const SpanRow& s) {
+    const auto [at, added] = ids_.try_emplace({s.kind, s.name}, ids_.size());
+    if (added)
+      kinds_.push_back({{"kind", s.kind}, {"name", s.name}, {"look", looks_.of(s.kind, s.name)}});
+    return static_cast<std::uint16_t>(at->second);
+  }
+
+  SpanLooks& looks_;
+  std::vector<double> gap_, duration_, bytes_;
+  std::vector<std::int32_t> micro_batch_;
+  std::vector<std::uint16_t> kind_;
+  std::vector<std::int16_t> chunk_;
+  std::map<std::pair<std::string, std::string>, std::size_t> ids_;
+  json::array kinds_;
+  std::int64_t last_end_ = 0;
+};
+
+json::object step_data(const RunResult& run, const View& view, SpanLooks& looks) {
+  Columns columns(looks);
+  json::array lanes, rows;
+  for (std::size_t i = 0; i < view.lanes.size(); ++i) {
+    const Lane& lane = view.lanes[i];
+    const std::int64_t last = lane.first_rank + run.tp - 1;
+    lanes.push_back({{"label", lane.label},
+                     {"ranks", run.tp > 1 ? fmt::format("ranks {}-{}", lane.first_rank, last)
+                                          : fmt::format("rank {}", lane.first_rank)}});
+    std::map<std::pair<Strip, std::string>, std::vector<const SpanRow*>> by_stream;
+    for (const SpanRow* s : lane.spans)
+      if (s->end > s->start) by_stream[{strip_of(s->stream), s->stream}].push_back(s);
+    for (const auto& [place, spans] : by_stream) {
+      columns.row_starts();
+      for (const SpanRow* s : spans) columns.add(*s);
+      rows.push_back({{"lane", i},
+                      {"strip", static_cast<int>(place.first)},
+                      {"stream", place.second},
+                      {"spans", spans.size()}});
+    }
+  }
+  return {{"step", view.step},      {"end", view.end.value},          {"lanes", lanes},
+          {"rows", rows},           {"kinds", columns.kinds()},       {"spans", columns.size()},
+          {"blob", columns.blob()}, {"lanes_left_out", view.left_out}};
+}
+
+const char* name(Fill fill) {
+  switch (fill) {
+    case Fill::solid:
+      return "solid";
+    case Fill::rising:
+      return "rising";
+    case Fill::falling:
+      return "falling";
+    case Fill::crossed:
+      return "crossed";
+  }
+  return "solid";
+}
+
+}  // namespace
+
+json::object timeline_data(std::span<const RunResult> runs) {
+  SpanLooks looks;
+  json::array all;
+  for (const RunResult& run : runs) {
+    std::set<std::int64_t> steps;
+    for (const SpanRow& s : run.spans) steps.insert(s.step);
+    json::array kept;
+    std::size_t spans = 0, left_out = 0;
+    for (const std::int64_t step : steps) {
+      const View view = view_of(run, {step, {}, {}});
+      std::size_t more = 0;
+      for (const Lane& lane : view.lanes) more += lane.spans.size();
+      if (!kept.empty() && spans + more > kMostSpans) {
+        ++left_out;
+        continue;
+      }
+      spans += more;
+      kept.push_back(step_data(run, view, looks));
+    }
+    all.push_back(
+        {{"name", run.name}, {"strategy", run.strategy}, {"steps", kept}, {"left_out", left_out}});
+  }
+  json::array look_list;
+  for (const SpanLook& l : looks.all())
+    look_list.push_back({{"name", l.name},
+                         {"colour", fmt::format("#{:06x}", l.colour)},
+                         {"fill", name(l.fill)},
+                         {"bubble", l.bubble},
+                         {"dark", l.dark}});
+  return {{"looks", look_list}, {"runs", all}};
+}
+
+}  // namespace mllmsim

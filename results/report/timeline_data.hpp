@@ -1,0 +1,20 @@
+// The timelines of a report, as its script reads them.
+//
+// Every span is in there, as columns of binary numbers, gzipped and in base64: gaps and durations
+// in ns (float64), bytes (float64), micro-batch (int32), kind (uint16, an index) and chunk (int16).
+// Rows (a stream of a lane) follow each other; in each, spans are in the order of time and gaps
+// count from the end of the span before. timeline.js reads the same.
+#pragma once
+
+#include <boost/json.hpp>
+#include <span>
+
+#include "results/run_result.hpp"
+
+namespace mllmsim {
+
+// {"looks": [...], "runs": [{"name", "strategy", "steps": [{"step", "end", "lanes", "rows",
+// "kinds", "spans", "blob"}], "left_out"}]}
+boost::json::object timeline_data(std::span<const RunResult> runs);
+
+}  // namespace mllmsim

@@ -1,0 +1,115 @@
+"""Traces as a user meets them: trace_test.py MLLMSIM checks the shape that Perfetto and PyTorch's trace tools expect."""
+
+import collections
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import pandas
+
+MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RUN = ROOT / "scenarios" / "runs" / "internvl-6b-20b-a100x32.toml"  # tp 2, pp 4, dp 4
+MEGATRON = "parallelism.use_tp_pp_dp_mapping=false"  # ranks: tp fastest, then dp, then pp
+
+
+class Trace(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.dir = pathlib.Path(cls.temporary.name)
+        cls.mllmsim("run", RUN, MEGATRON, "-o", "run")
+        cls.mllmsim("trace", "run", "-o", "a.json")
+        cls.trace = json.loads((cls.dir / "a.json").read_text())
+        cls.events = cls.trace["traceEvents"]
+        cls.spans = pandas.read_parquet(cls.dir / "run/spans.parquet")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    @classmethod
+    def mllmsim(cls, *arguments, code=0):
+        done = subprocess.run([MLLMSIM, *map(str, arguments)], cwd=cls.dir, capture_output=True, text=True)
+        assert done.returncode == code, (done.returncode, done.stderr)
+        return done
+
+    def of(self, phase):
+        return [e for e in self.events if e["ph"] == phase]
+
+    def test_every_event_says_where_and_when(self):
+        for e in self.events:
+            for key in ["ph", "pid", "tid", "ts", "name"]:
+                self.assertIn(key, e)
+
+    def test_looks_like_kineto(self):
+        self.assertEqual(self.trace["schemaVersion"], 1)
+        self.assertEqual(self.trace["distributedInfo"]["rank"], 0)
+        self.assertEqual(self.trace["distributedInfo"]["world_size"], 32)
+        self.assertEqual(self.trace["deviceProperties"][0]["totalGlobalMem"], 80 * 2**30)
+
+    def test_a_span_an_event_with_its_times(self):
+        self.assertEqual(len(self.of("X")), len(self.spans))
+        stage = self.spans[(self.spans.stage == 1) & (self.spans.kind == "backward")]
+        rank = 2 * 4 * 1  # tp fastest, then dp, then pp
+        mine = [e for e in self.of("X") if e["pid"] == rank and e["args"]["kind"] == "backward"]
+        self.assertEqual([round(e["ts"] * 1000) for e in mine], list(stage.start_ns))
+        self.assertEqual([round(e["dur"] * 1000) for e in mine], list(stage.end_ns - stage.start_ns))
+
+    def test_events_of_a_thread_do_not_overlap(self):
+        end = collections.defaultdict(float)
+        for e in sorted(self.of("X"), key=lambda e: e["ts"]):
+            self.assertGreaterEqual(e["ts"] + 1e-3, end[e["pid"], e["tid"]])
+            end[e["pid"], e["tid"]] = e["ts"] + e["dur"]
+
+    def test_processes_and_threads_have_names(self):
+        named = {(e["pid"], e["tid"]) for e in self.of("M") if e["name"] == "thread_name"}
+        self.assertEqual(named, {(e["pid"], e["tid"]) for e in self.of("X")})
+        processes = {e["pid"]: e["args"]["name"] for e in self.of("M") if e["name"] == "process_name"}
+        self.assertEqual(processes, {0: "rank 0: stage 0", 8: "rank 8: stage 1", 16: "rank 16: stage 2", 24: "rank 24: stage 3"})
+
+    def test_every_send_has_an_arrow_to_its_receive(self):
+        starts, ends = ({e["id"]: e for e in self.of(p)} for p in "sf")
+        self.assertEqual(len(starts), (self.spans.kind == "pp_send").sum())
+        self.assertEqual(starts.keys(), ends.keys())
+        slices = {(e["pid"], e["tid"], e["ts"]) for e in self.of("X")}
+        for i, s in starts.items():
+            self.assertIn((s["pid"], s["tid"], s["ts"]), slices)
+            self.assertEqual(abs(s["pid"] - ends[i]["pid"]), 8)  # the next or previous stage
+
+    def test_counters_follow_memory_and_bubbles(self):
+        memory = pandas.read_parquet(self.dir / "run/memory.parquet")
+        counted = [e["args"]["bytes in use"] for e in self.of("C") if e["name"] == "memory"]
+        self.assertEqual(sorted(counted), sorted(memory.memory_bytes))
+        bubbles = [e["args"] for e in self.of("C") if e["name"] == "bubbles"]
+        self.assertEqual(len(bubbles), 2 * (self.spans.kind == "bubble").sum())
+
+    def test_our_own_importer_reads_it(self):
+        self.mllmsim("calibrate", "import", "kineto", "a.json", "--out", "raw.jsonl")
+        lines = [json.loads(line) for line in (self.dir / "raw.jsonl").read_text().splitlines()]
+        found = [line for line in lines if line.get("part") == "collective" and line["op"] == "all_reduce"]
+        # The gradients of each stage, 4 bytes a parameter; stages with as many parameters are one measurement.
+        stages = pandas.read_parquet(self.dir / "run/stages.parquet")
+        self.assertEqual({line["bytes"] for line in found}, set(4 * stages.parameters))
+
+    def test_gzip_holds_the_same(self):
+        self.mllmsim("trace", "run", "-o", "a.json.gz", "--ranks", "8-15")
+        ranks = {e["pid"] for e in json.loads(gzip.decompress((self.dir / "a.json.gz").read_bytes()))["traceEvents"]}
+        self.assertEqual(ranks, {8})
+        self.mllmsim("trace", "run", "-o", "b.json.gz", "--ranks", "8-15")
+        self.assertEqual((self.dir / "a.json.gz").read_bytes(), (self.dir / "b.json.gz").read_bytes())
+
+    def test_mistakes(self):
+        self.assertIn(".json", self.mllmsim("trace", "run", "-o", "a.txt", code=2).stderr)
+        self.assertIn("there is 0", self.mllmsim("trace", "run", "-o", "c.json", "--step", 3, code=2).stderr)
+        self.mllmsim("trace", "run", code=2)
+        self.mllmsim("trace", "nothing", "-o", "c.json", code=3)
+        self.assertFalse((self.dir / "c.json").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

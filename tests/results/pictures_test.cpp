@@ -1,0 +1,258 @@
+// Pictures of a step as values: what is drawn where, before any backend sees it.
+#include <gtest/gtest.h>
+
+#include "results/pictures/lanes.hpp"
+#include "results/pictures/span_look.hpp"
+#include "results/pictures/thin.hpp"
+#include "results/pictures/timeline_chart.hpp"
+#include "results/plot/layout.hpp"
+#include "sim/errors.hpp"
+
+namespace mllmsim {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+SpanRow span(int replica, int stage, const char* kind, const char* name, double from, double to,
+             int micro_batch = -1, const char* stream = "compute") {
+  SpanRow s;
+  s.replica = replica;
+  s.stage = stage;
+  s.stream = stream;
+  s.kind = kind;
+  s.name = name;
+  s.micro_batch = micro_batch;
+  s.start = to_time(Seconds{from});
+  s.end = to_time(Seconds{to});
+  return s;
+}
+
+// Two stages, tp 2, dp 4 of which one is simulated; a step of four seconds:
+//   stage 0   F0 F0 .. B0
+//   stage 1   .. F0 B0 ..
+RunResult two_stages() {
+  RunResult run;
+  run.name = "two";
+  run.strategy = "baseline";
+  run.tp = 2, run.pp = 2, run.dp = 4, run.gpus = 16;
+  run.iteration = Seconds{4};
+  run.gpu_memory = Bytes{80LL << 30};
+  run.spans = {span(0, 0, "forward", "encoder", 0, 2, 0),
+               span(0, 0, "bubble", "pp_other", 2, 3),
+               span(0, 0, "backward", "encoder", 3, 4, 0),
+               span(0, 1, "bubble", "pp_warmup", 0, 1),
+               span(0, 1, "forward", "llm", 1, 2, 0),
+               span(0, 1, "backward", "llm", 2, 3, 0),
+               span(0, 1, "bubble", "pp_cooldown", 3, 4),
+               span(0, 1, "pp_send", "gradients", 3, 3.5, 0, "pp_send_prev")};
+  run.steps = {{0, 0, Seconds{4}, 1, 4, 100, 8, 0.375}};
+  run.memory = {{0, 0, 0, Time{0}, Bytes{1LL << 30}},
+                {0, 0, 0, Time{2 * kSecond}, Bytes{3LL << 30}}};
+  return run;
+}
+
+const Boxes* group(const Panel& panel, const std::string& name) {
+  for (const Boxes& b : panel.boxes)
+    if (b.name == name && !b.boxes.empty()) return &b;
+  return nullptr;
+}
+
+// --- looks ---
+
+TEST(SpanLooks, EncoderAndLlmDiffer) {
+  SpanLooks looks;
+  EXPECT_EQ(looks[looks.of("forward", "encoder")].name, "forward, encoder");
+  EXPECT_EQ(looks[looks.of("forward", "encoder + llm")].name, "forward, encoder + LLM");
+  EXPECT_EQ(looks[looks.of("encoder_backward", "qkv")].name, "backward, encoder");
+  EXPECT_EQ(looks[looks.of("backward", "qkv")].name, "backward");
+}
+
+TEST(SpanLooks, AKindNobodyKnowsGetsALookOfItsOwn) {
+  SpanLooks looks;
+  const std::size_t known = looks.all().size();
+  EXPECT_EQ(looks.of("teleport", ""), known);
+  EXPECT_EQ(looks.of("bubble", "coffee"), known + 1);
+  EXPECT_EQ(looks.of("teleport", "again"), known);
+  EXPECT_TRUE(looks[known + 1].bubble);
+}
+
+// --- thinning ---
+
+TEST(Thinned, WideSpansStayAsTheyAre) {
+  const std::vector<Stretch> spans{{Time{0}, Time{10}, 1, 7}, {Time{10}, Time{30}, 2, 8}};
+  EXPECT_EQ(thinned(spans, Time{10}), spans);
+}
+
+// Cells of 10 ns: the first holds 3 + 3 of look 1 and 4 of look 2, the second only look 1.
+TEST(Thinned, ACellLooksLikeWhatFillsMostOfIt) {
+  const std::vector<Stretch> spans{{Time{0}, Time{3}, 1},
+                                   {Time{3}, Time{7}, 2},
+                                   {Time{7}, Time{10}, 1},
+                                   {Time{10}, Time{13}, 1},
+                                   {Time{40}, Time{42}, 2}};
+  const std::vector<Stretch> expected{{Time{0}, Time{20}, 1, -1, true},
+                                      {Time{40}, Time{50}, 2, -1, true}};
+  EXPECT_EQ(thinned(spans, Time{10}), expected);
+}
+
+// --- what is shown ---
+
+TEST(View, OneReplicaStandsForAllItsRanks) {
+  const RunResult run = two_stages();  // ranks 0..7 are stage 0, 8..15 stage 1
+  for (const auto& [ranks, stage] : {std::pair{"0,5", 0}, {"15", 1}}) {
+    const View view = view_of(run, {{}, parse_ranks(ranks), {}});
+    ASSERT_EQ(view.lanes.size(), 1u) << ranks;
+    EXPECT_EQ(view.lanes[0].stage, stage) << ranks;
+  }
+  EXPECT_EQ(view_of(run, {{}, parse_ranks("7-8"), {}}).lanes.size(), 2u);
+}
+
+TEST(View, ARankOfItsOwnReplica) {
+  RunResult run = two_stages();
+  run.spans.push_back(span(1, 0, "forward", "llm", 0, 1));
+  const View view = view_of(run, {{}, parse_ranks("2-3"), {}});  // tp 2: replica 1, stage 0
+  ASSERT_EQ(view.lanes.size(), 1u);
+  EXPECT_EQ(view.lanes[0].replica, 1);
+}
+
+// pp before dp: tp 2 and pp 2 make ranks 0..3 replica 0, 4..7 replica 1.
+TEST(View, RanksOfAPipelineThatFillsNodes) {
+  RunResult run = two_stages();
+  run.scenario_text = "[parallelism]\nuse_tp_pp_dp_mapping = true\n";
+  run.spans.push_back(span(1, 0, "forward", "llm", 0, 1));
+  const View view = view_of(run, {{}, parse_ranks("4"), {}});
+  ASSERT_EQ(view.lanes.size(), 1u);
+  EXPECT_EQ(view.lanes[0].replica, 1);
+  EXPECT_EQ(view.lanes[0].first_rank, 4);
+}
+
+TEST(View, ManyReplicasAreLeftOutUnlessAskedFor) {
+  RunResult run = two_stages();
+  run.dp = 20, run.gpus = 80;
+  for (int r = 1; r < 20; ++r) run.spans.push_back(span(r, 0, "forward", "llm", 0, 1));
+  EXPECT_EQ(view_of(run, {}).lanes.size(), 2u);
+  EXPECT_EQ(view_of(run, {}).left_out, 19u);
+  EXPECT_EQ(view_of(run, {{}, {{0, 79}}, {}}).lanes.size(), 21u);
+}
+
+std::string complaint(const RunResult& run, const Choice& choice) {
+  try {
+    view_of(run, choice);
+  } catch (const UserError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(View, MistakesSayWhatExists) {
+  const RunResult run = two_stages();
+  EXPECT_NE(complaint(run, {7, {}, {}}).find("there is 0"), std::string::npos);
+  EXPECT_NE(complaint(run, {{}, {{16, 16}}, {}}).find("0-15"), std::string::npos);
+  EXPECT_NE(complaint(run, {{}, {}, {{Seconds{5}, Seconds{6}}}}).find("ends at 4 s"),
+            std::string::npos);
+}
+
+TEST(View, RanksAndZoomAsWritten) {
+  using Ranks = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  EXPECT_EQ(parse_ranks("0,3-5"), (Ranks{{0, 0}, {3, 5}}));
+  EXPECT_EQ(parse_zoom("0.5:1.2"), std::pair(Seconds{0.5}, Seconds{1.2}));
+  for (const char* text : {"", "a", "1,", "3-1", "-1", "1-", "1 2"})
+    EXPECT_THROW(parse_ranks(text), UserError) << text;
+  for (const char* text : {"", "1", "1:", "2:1", "-1:2", "1:nan", "0:inf"})
+    EXPECT_THROW(parse_zoom(text), UserError) << text;
+}
+
+// --- the timeline ---
+
+TEST(TimelineChart, ALaneADeviceFromTopToBottom) {
+  const Chart chart = timeline_chart(std::vector{two_stages()}, {});
+  ASSERT_EQ(chart.panel().y_ticks.size(), 2u);
+  EXPECT_EQ(chart.panel().y_ticks[0].text, "stage 0");
+  EXPECT_GT(chart.panel().y_ticks[0].at, chart.panel().y_ticks[1].at);
+  EXPECT_EQ(chart.x_range, (Range{0, 4}));
+  EXPECT_EQ(chart.x_label, "time (s)");
+}
+
+TEST(TimelineChart, SpansAreWhereTheyRan) {
+  const Chart chart = timeline_chart(std::vector{two_stages()}, {});
+  const Boxes* forward = group(chart.panel(), "forward, LLM");
+  ASSERT_TRUE(forward);
+  EXPECT_EQ(forward->boxes[0].x0, 1);
+  EXPECT_EQ(forward->boxes[0].x1, 2);
+  const Boxes* send = group(chart.panel(), "pp communication");  // below the compute of its lane
+  ASSERT_TRUE(send);
+  EXPECT_LT(send->boxes[0].y1, forward->boxes[0].y0);
+  EXPECT_GT(send->boxes[0].y0, -2);
+}
+
+TEST(TimelineChart, MicroBatchesAreNumberedWhereTheyFit) {
+  EXPECT_EQ(timeline_chart(std::vector{two_stages()}, {}).panel().texts.size(), 4u);
+  RunResult run = two_stages();
+  run.spans.push_back(span(0, 0, "optimizer", "optimizer", 4, 4000));  // passes become slivers
+  EXPECT_EQ(timeline_chart(std::vector{run}, {}).panel().texts.size(), 0u);
+}
+
+TEST(TimelineChart, ZoomCutsAtItsEdges) {
+  const Chart chart =
+      timeline_chart(std::vector{two_stages()}, {{}, {}, {{Seconds{0.5}, Seconds{1.2}}}});
+  EXPECT_EQ(chart.x_range, (Range{500, 1200}));
+  EXPECT_EQ(chart.x_label, "time (ms)");
+  const Boxes* forward = group(chart.panel(), "forward, encoder");
+  ASSERT_TRUE(forward);
+  EXPECT_EQ(forward->boxes[0].x0, 500);
+  EXPECT_EQ(forward->boxes[0].x1, 1200);
+  EXPECT_FALSE(group(chart.panel(), "backward, LLM"));
+}
+
+TEST(TimelineChart, TwoRunsShareTheAxisAndTheLegend) {
+  RunResult slow = two_stages();
+  slow.spans.push_back(span(0, 0, "optimizer", "optimizer", 4, 8));
+  const Chart chart = timeline_chart(std::vector{two_stages(), slow}, {});
+  ASSERT_EQ(chart.panels.size(), 2u);
+  EXPECT_EQ(chart.x_range, (Range{0, 8}));
+  const std::vector<Placed> placed = layout(chart);
+  ASSERT_EQ(placed.size(), 3u);
+  EXPECT_FALSE(placed[2].axes);
+  EXPECT_EQ(placed[2].texts.size(), 9u);  // 4 passes, optimizer, pp, 3 bubbles: each once
+  EXPECT_EQ(placed[0].left, placed[1].left);
+  EXPECT_GT(placed[0].bottom, placed[1].top);
+}
+
+// A quarter of a million kernels on one lane: at most one box for each half pixel.
+TEST(TimelineChart, KernelsBelowAPixelStayFew) {
+  RunResult run = two_stages();
+  run.spans.clear();
+  for (int i = 0; i < 250'000; ++i)
+    run.spans.push_back(span(0, 0, i % 2 ? "forward" : "backward", "k", i * 1e-5, (i + 1) * 1e-5));
+  std::size_t boxes = 0;
+  const Chart chart = timeline_chart(std::vector{run}, {});
+  for (const Boxes& b : chart.panel().boxes) boxes += b.boxes.size();
+  EXPECT_LE(boxes, 2400u);
+  EXPECT_NE(chart.x_label.find("merged"), std::string::npos);
+}
+
+// --- bubbles and memory ---
+
+TEST(BubblesChart, StacksEveryKind) {
+  RunResult run = two_stages();
+  StageRow stage;
+  stage.bubbles[static_cast<std::size_t>(BubbleKind::pp_warmup)] = Seconds{1};
+  stage.bubbles[static_cast<std::size_t>(BubbleKind::tp)] = Seconds{0.5};
+  run.stages = {stage};
+  const Chart chart = bubbles_chart(std::vector{run});
+  const Boxes* tp = group(chart.panel(), "tp");
+  ASSERT_TRUE(tp);
+  EXPECT_EQ(tp->boxes[0], (Box{-0.4, 0.4, 1, 1.5}));
+  EXPECT_EQ(chart.panel().texts[0].text, "38 %");  // 1.5 of 4 s
+}
+
+TEST(MemoryChart, StepsUpToTheEndUnderTheLimit) {
+  const Chart chart = memory_chart(std::vector{two_stages()}, {});
+  ASSERT_EQ(chart.panel().series.size(), 2u);
+  EXPECT_EQ(chart.panel().series[0].x, (std::vector<double>{0, 2, 4}));
+  EXPECT_EQ(chart.panel().series[0].y, (std::vector<double>{1, 3, 3}));
+  EXPECT_EQ(chart.panel().series[1].y, (std::vector<double>{80, 80}));
+}
+
+}  // namespace
+}  // namespace mllmsim
