@@ -11,8 +11,10 @@
 #include "sim/errors.hpp"
 #include "sim/memory.hpp"
 #include "sim/simulation.hpp"
+#include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/lower/lower.hpp"
 #include "strategies/partition.hpp"
+#include "strategies/plan_memory.hpp"
 #include "strategies/strategy.hpp"
 
 namespace mllmsim {
@@ -93,17 +95,11 @@ void measure_given(const Step& s, int rank, StageRow& row) {
 }
 
 void measure_state(const Step& s, int rank, StageRow& row) {
-  std::int64_t trained = 0;
-  for (const Chunk& chunk : s.plan.stages[static_cast<std::size_t>(rank)]) {
-    row.parameters += parameters_per_gpu(s.job, chunk, false);
-    trained += parameters_per_gpu(s.job, chunk, true);
-  }
-  const Parallelism& p = s.job.parallelism;
-  const ModelState state =
-      model_state(row.parameters, trained, p.data_parallel_size, p.zero_stage, s.job.software);
-  row.weights = state.weights;
-  row.gradients = state.gradients;
-  row.optimizer = state.optimizer;
+  const RankState held = rank_state(s.job, s.plan, rank);
+  row.parameters = held.parameters;
+  row.weights = held.state.weights;
+  row.gradients = held.state.gradients;
+  row.optimizer = held.state.optimizer;
   row.reserve = s.job.software.memory_reserve;
 }
 
@@ -111,6 +107,8 @@ StageRow stage_row(const Step& s, int rank) {
   StageRow row;
   row.stage = rank;
   row.layers = describe(s.job.model, s.plan.stages[static_cast<std::size_t>(rank)]);
+  if (s.plan.encoders)
+    row.layers += "; beside them " + describe(s.job.model, {s.plan.encoders->stage_of(rank)});
   if (s.costs) {
     measure_passes(s, rank, row);
     measure_state(s, rank, row);
@@ -130,6 +128,26 @@ StageRow stage_row(const Step& s, int rank) {
   return row;
 }
 
+// Encoders beside the pipeline have their own tp.
+void measure_encoder_kernels(const Step& s, RunResult& out) {
+  const EncoderPlan& plan = *s.plan.encoders;
+  LayerCosts costs(s.job.model, encoder_parallelism(s.job, plan), s.job.software, s.costs->kernels,
+                   s.job.cluster);
+  for (const auto& micro_batches : s.plan.micro_batches)
+    for (const MicroBatch& mb : micro_batches)
+      for (const Chunk& chunk : plan.stages)
+        for (const PlannedLayer& p : chunk) {
+          const LayerCost& c = costs.cost(p.layer, mb, p.recompute);
+          out.model_flops += c.model_flops * s.weight();
+          const Flops executed =
+              totals(c.forward).flops + totals(c.recompute).flops + totals(c.backward).flops;
+          out.hardware_flops += executed * (plan.tp * s.weight());
+          for (const auto* kernels : {&c.forward, &c.recompute, &c.backward})
+            for (const TimedKernel& k : *kernels)
+              out.source_shares[static_cast<std::size_t>(k.source)] += to_seconds(k.time).value;
+        }
+}
+
 void measure_kernels(const Step& s, RunResult& out) {
   const double tp = s.job.parallelism.tensor_model_parallel_size;
   for (const auto& micro_batches : s.plan.micro_batches)
@@ -146,6 +164,7 @@ void measure_kernels(const Step& s, RunResult& out) {
               for (const TimedKernel& k : *kernels)
                 out.source_shares[static_cast<std::size_t>(k.source)] += to_seconds(k.time).value;
           }
+  if (s.plan.encoders) measure_encoder_kernels(s, out);
   double sum = 0;
   for (double share : out.source_shares) sum += share;
   for (double& share : out.source_shares) share /= sum;
@@ -260,7 +279,8 @@ RunResult measure(const Step& s, const Scenario& scenario, const std::string& ca
   out.scenario_hash = scenario.hash;
   out.calibration_hash = calibration_hash;
   out.seed = s.job.seed;
-  out.granularity = s.job.granularity == Granularity::stage ? "stage" : "kernel";
+  out.granularity =
+      s.job.granularity == Granularity::stage && !s.plan.encoders ? "stage" : "kernel";
   out.gpus = p.world_size();
   out.tp = p.tensor_model_parallel_size;
   out.pp = p.pipeline_model_parallel_size;

@@ -69,6 +69,8 @@ class LayerCosts {
   // includes outputs of earlier encoders that only pass through.
   Bytes boundary(const Layer& layer, const MicroBatch& micro_batch) const;
 
+  const KernelCosts& kernels() const { return kernels_; }
+
   // Optimizer step over this many parameters of one GPU.
   Time optimizer_step(std::int64_t parameters) const;
 

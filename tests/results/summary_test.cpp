@@ -49,6 +49,7 @@ TEST(Summary, ARunThatDoesNotFitSaysWhy) {
   run.reason = "stage 0 needs 93.1 GiB of 80.0 GiB";
   run.simulated_steps = 0;
   run.stages.clear();
+  run.facts.clear();
   EXPECT_EQ(summary(run, {}),
             R"(tiny (baseline)
   ViT-1B + GPT-7B, 8.00 B parameters, on 16 GPUs of a100-sxm
