@@ -6,8 +6,9 @@
 //   there backward   LLM rank 0, after backward i -> last encoder stage -> ... -> first
 //
 // Activations to and from the LLM travel by P2P unless the last encoder stage is on LLM rank 0.
-// Gradients are reduced over all encoder pipelines once a rank's last encoder backward is done;
-// with zero_stage 1 parameters are gathered before the first forward.
+// Gradients are reduced over all encoder pipelines, bucket by bucket, once the last backward
+// through a bucket is done; with zero_stage 1 parameters are gathered before the first forward
+// through it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +25,12 @@ void Lowering::prepare_encoders() {
   encoder_costs_.emplace(job_.model, encoder_parallelism(job_, plan), job_.software,
                          costs_->kernels, job_.cluster);
   encoders_.resize(program_.devices());
-  for (EncoderDevice& e : encoders_) e.tasks.resize(plan.waves.size() * 2);
+  for (std::uint32_t d = 0; d < encoders_.size(); ++d) {
+    const Chunk& stage = plan.stage_of(static_cast<int>(d) % ranks());
+    encoders_[d].tasks.resize(plan.waves.size() * 2);
+    encoders_[d].first_forward.resize(stage.size());
+    encoders_[d].last_backward.resize(stage.size());
+  }
 }
 
 std::vector<const MicroBatch*> Lowering::micro_batches_of(int replica,
@@ -92,8 +98,8 @@ void Lowering::issue_kernel(int replica, int rank, const EncoderPass& pass,
     program_.add_dependency(segment.last, id);
   segment.last = id;
   EncoderDevice& e = encoders_[d.value];
-  if (!e.first) e.first = id;
-  if (!pass.forward) e.last_backward = id;
+  if (pass.forward && !e.first_forward[k.layer]) e.first_forward[k.layer] = id;
+  if (!pass.forward) e.last_backward[k.layer] = id;
   e.last = id;
 }
 
@@ -195,8 +201,6 @@ void Lowering::add_encoder_collective(CollectiveOp op, int bytes_per_parameter) 
   if (own.data_parallel_size == 1) return;
   const int lanes = p.tensor_model_parallel_size / plan.tp;
   for (int s = 0; s < plan.pp; ++s) {
-    const std::int64_t n = encoder_parameters_per_gpu(job_, plan, s, true);
-    if (n == 0) continue;
     std::vector<std::vector<int>> groups(static_cast<std::size_t>(plan.tp));
     std::vector<int> holders;
     for (int g = 0; g < plan.groups(ranks()); ++g) {
@@ -207,14 +211,21 @@ void Lowering::add_encoder_collective(CollectiveOp op, int bytes_per_parameter) 
             groups[static_cast<std::size_t>(t)].push_back(
                 p.rank(lane * plan.tp + t, dp, holders.back()));
     }
-    const auto tasks = add_collective(groups, holders, op, n * bytes_per_parameter);
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const EncoderDevice& e =
-          encoders_[Program::device_of(program_.tasks()[tasks[i].value].stream).value];
-      if (op == CollectiveOp::all_gather) {
-        if (e.first) program_.add_dependency(tasks[i], e.first);
-      } else if (e.last_backward) {
-        program_.add_dependency(e.last_backward, tasks[i]);
+    const bool gather = op == CollectiveOp::all_gather;
+    std::vector<EncoderBucket> buckets = encoder_buckets(job_, plan, s);
+    if (!gather) std::reverse(buckets.begin(), buckets.end());
+    for (const EncoderBucket& bucket : buckets) {
+      if (bucket.parameters == 0) continue;
+      for (TaskId task :
+           add_collective(groups, holders, op, bucket.parameters * bytes_per_parameter)) {
+        const StreamId stream = program_.tasks()[task.value].stream;
+        const EncoderDevice& e = encoders_[Program::device_of(stream).value];
+        for (std::uint32_t layer = bucket.from; layer < bucket.to; ++layer) {
+          if (gather && e.first_forward[layer])
+            program_.add_dependency(task, e.first_forward[layer]);
+          if (!gather && e.last_backward[layer])
+            program_.add_dependency(e.last_backward[layer], task);
+        }
       }
     }
   }

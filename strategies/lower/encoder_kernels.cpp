@@ -36,6 +36,7 @@ std::vector<EncoderKernel> encoder_kernels(LayerCosts& costs, const Chunk& stage
       out.push_back({k, k.communication ? TaskKind::tp_collective : kind});
   };
   const auto add_layer = [&](const PlannedLayer& planned) {
+    const auto layer = static_cast<std::uint32_t>(&planned - stage.data());
     const LayerCost cost = slowest(costs, planned, wave);
     const std::size_t first = out.size();
     if (forward) {
@@ -48,6 +49,7 @@ std::vector<EncoderKernel> encoder_kernels(LayerCosts& costs, const Chunk& stage
       carried += forward ? cost.saved.value : -cost.saved.value;
       return;
     }
+    for (std::size_t i = first; i < out.size(); ++i) out[i].layer = layer;
     out[first].memory_at_start += forward ? cost.saved.value : cost.working.value;
     if (!forward) out.back().memory_at_end -= cost.saved.value + cost.working.value;
   };
@@ -76,6 +78,21 @@ bool backward_reaches(const Model& model, const EncoderPlan& plan, int stage) {
     return std::any_of(chunk.begin(), chunk.end(),
                        [&](const PlannedLayer& p) { return trained(model, p.layer); });
   });
+}
+
+std::vector<EncoderBucket> encoder_buckets(const Job& job, const EncoderPlan& plan, int stage) {
+  // Megatron's default: 40 million parameters, more for many replicas so that shards stay large.
+  const std::int64_t full = std::max<std::int64_t>(
+      40'000'000, 1'000'000LL * encoder_parallelism(job, plan).data_parallel_size);
+  std::vector<EncoderBucket> out;
+  const Chunk& layers = plan.stage_of(stage);
+  for (std::uint32_t i = 0; i < layers.size(); ++i) {
+    if (out.empty() || out.back().parameters >= full) out.push_back({i, i, 0});
+    out.back().to = i + 1;
+    if (trained(job.model, layers[i].layer))
+      out.back().parameters += (parameters(job.model, layers[i].layer) + plan.tp - 1) / plan.tp;
+  }
+  return out;
 }
 
 std::int64_t encoder_parameters_per_gpu(const Job& job, const EncoderPlan& plan, int rank,

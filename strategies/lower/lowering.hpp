@@ -33,7 +33,8 @@ struct EncoderDevice {
   std::vector<OpenEncoderPass> open;  // by pass of its rank
   std::size_t next_slot = 0;
   std::vector<Segment> tasks;  // by wave and direction
-  TaskId first, last, last_backward;
+  TaskId last;
+  std::vector<TaskId> first_forward, last_backward;  // by layer of its stage
 };
 
 class Lowering {

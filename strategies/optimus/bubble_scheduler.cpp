@@ -8,24 +8,29 @@
 namespace mllmsim {
 namespace {
 
-// How far a rank's kernels have been placed into its gaps; only ever moves on.
-struct Cursor {
-  std::size_t gap = 0;
-  Time free{};
-};
-
-Time place(const std::vector<Gap>& gaps, Cursor& at, Time earliest, Time duration) {
-  for (;; ++at.gap) {
-    const Gap& g = gaps[at.gap];
-    const Time start = std::max({g.from, at.free, earliest});
-    if (start + duration > g.to) continue;
-    at.free = start + duration;
-    return start;
+// How far the kernels of one pass have been placed into gaps; only ever moves on.
+class Cursor {
+ public:
+  Cursor(const std::vector<Gap>& gaps, Time from) : gaps_(gaps), free_(from) {
+    gap_ = static_cast<std::size_t>(
+        std::partition_point(gaps.begin(), gaps.end(), [&](const Gap& g) { return g.to <= from; }) -
+        gaps.begin());
   }
-}
+  // The first place from `earliest` on where a kernel fits whole.
+  Time place(Time earliest, Time duration) {
+    for (;; ++gap_) {
+      const Gap& g = gaps_[gap_];
+      const Time start = std::max({g.from, free_, earliest});
+      if (start + duration > g.to) continue;
+      free_ = start + duration;
+      return start;
+    }
+  }
 
-struct RankCursor {
-  Cursor compute, tp;
+ private:
+  const std::vector<Gap>& gaps_;
+  std::size_t gap_ = 0;
+  Time free_;
 };
 
 // The kernels of one pass on one rank.
@@ -44,49 +49,57 @@ struct RankGaps {
   std::vector<Gap> compute, tp;
 };
 
-std::vector<Gap> without(const std::vector<Gap>& gaps, std::vector<Gap> taken) {
-  std::sort(taken.begin(), taken.end(), [](const Gap& a, const Gap& b) { return a.from < b.from; });
-  std::vector<Gap> left;
-  auto next = taken.begin();
-  for (Gap g : gaps) {
-    for (; next != taken.end() && next->from < g.to; ++next) {
-      if (next->from > g.from) left.push_back({g.from, next->from});
-      g.from = next->to;
-    }
-    if (g.to > g.from) left.push_back(g);
-  }
-  return left;
-}
-
 class Scheduler {
  public:
   Scheduler(EncoderWork& work, const LlmTimeline& llm, Placement placement, std::size_t most_waves)
       : work_(work), llm_(llm), coarse_(placement == Placement::coarse), most_waves_(most_waves) {}
 
-  BubbleSchedule run() {
-    // Every round starts the step as much earlier as the one before came late.
-    Time early{};
-    for (int round = 0;; ++round) {
-      const Time late = place_forwards(early);
-      if (late <= Time{}) break;
-      check(round < 64, "encoder forwards never arrive in time");
-      early += round < 16 ? late : 2 * late;
-    }
+  BubbleSchedule run(bool with_order) {
+    with_order_ = with_order;
+    const Time early = earliest_start();
     Time end = llm_.span;
     if (work_.backward) end = std::max(end, place_backwards());
     BubbleSchedule out{waves_, {}, early + end};
+    if (!with_order) return out;
     for (int rank = 0; rank < static_cast<int>(llm_.ranks.size()); ++rank)
       out.ranks.push_back(order_of(rank));
     return out;
   }
 
  private:
+  // How much earlier than the LLM alone the step has to start, with the forwards placed for it.
+  Time earliest_start() {
+    // Before all LLM kernels nothing is in the way: every round comes as much earlier as the one
+    // before came late.
+    before_all_ = true;
+    Time early{};
+    for (int round = 0;; ++round) {
+      const Time late = place_forwards(early);
+      if (late <= Time{}) break;
+      check(round < 64, "encoder forwards never arrive in time");
+      early += late;
+    }
+    if (coarse_) return early;
+    // With all gaps open less is enough; how much less has no formula.
+    before_all_ = false;
+    Time enough = early, too_little{-1};
+    const Time precision = llm_.span / (with_order_ ? 2000 : 400);
+    for (Time tried{}; enough - too_little > precision; tried = (enough + too_little) / 2)
+      (place_forwards(tried) <= Time{} ? enough : too_little) = tried;
+    if (place_forwards(enough) <= Time{}) return enough;
+    before_all_ = true;
+    check(place_forwards(early) <= Time{}, "a placement found once is found again");
+    return early;
+  }
+
   const RankTimeline& rank(int r) const { return llm_.ranks[static_cast<std::size_t>(r)]; }
 
   // A wave through the stages of a group from `earliest` on.
+  // Waves of a group overtake each other nowhere: a kernel starts no earlier than the same one of
+  // the wave before.
   PlacedWave place_wave(std::uint32_t group, std::uint32_t wave, std::uint32_t first,
                         std::uint32_t count, bool forward, Time earliest,
-                        std::vector<RankCursor>& cursors) {
+                        const PlacedWave* before) {
     PlacedWave out;
     const int pp = work_.plan.pp;
     for (int i = 0; i < pp; ++i) {
@@ -95,13 +108,24 @@ class Scheduler {
       if (i > 0) earliest += work_.between_stages(forward ? stage - 1 : stage);
       const int r = work_.plan.rank_of(group, stage);
       const RankGaps& gaps = gaps_[static_cast<std::size_t>(r)];
-      RankCursor& at = cursors[static_cast<std::size_t>(i)];
+      const std::vector<Time>* ahead =
+          before ? &before->passes[static_cast<std::size_t>(i)].starts : nullptr;
+      if (ahead) earliest = std::max(earliest, ahead->front());
+      Cursor compute(gaps.compute, earliest), tp(gaps.tp, earliest);
       PlacedPass& pass = out.passes.emplace_back(PlacedPass{r, {forward, wave}, {}});
       const auto& kernels = work_.kernels(first, count, stage, forward);
       pass.starts.reserve(kernels.size());
       for (const EncoderWork::Kernel& k : kernels) {
-        const Time start = k.tp ? place(gaps.tp, at.tp, earliest, k.time)
-                                : place(gaps.compute, at.compute, earliest, k.time);
+        if (ahead) {
+          const std::size_t same = pass.starts.size() + 1 == kernels.size()
+                                       ? ahead->size() - 1
+                                       : std::min(pass.starts.size(), ahead->size() - 1);
+          earliest = std::max(earliest, (*ahead)[same]);
+        }
+        if (forward)
+          earliest =
+              std::max(earliest, work_.gathered[static_cast<std::size_t>(stage)][k.layer] - early_);
+        const Time start = (k.tp ? tp : compute).place(earliest, k.time);
         pass.starts.push_back(start);
         earliest = start + k.time;
       }
@@ -112,25 +136,24 @@ class Scheduler {
 
   // Returns by how much the latest wave comes too late for the LLM (or, coarse, for its rank).
   Time place_forwards(Time early) {
+    early_ = early;
     gaps_.clear();
     for (const RankTimeline& r : llm_.ranks)
-      gaps_.push_back(coarse_ ? RankGaps{{{-kAlways, kAlways}}, {{-kAlways, kAlways}}}
-                              : RankGaps{r.compute, r.tp});
+      gaps_.push_back(before_all_ ? RankGaps{{{-kAlways, kAlways}}, {{-kAlways, kAlways}}}
+                                  : RankGaps{r.compute, r.tp});
     const auto n = static_cast<std::uint32_t>(work_.llm.micro_batches.front().size());
     const auto groups = static_cast<std::uint32_t>(work_.groups);
     const auto lanes = static_cast<std::uint32_t>(work_.lanes);
     struct Candidate {
       std::uint32_t first = 0;
       PlacedWave placed;
-      std::vector<RankCursor> after;
     };
-    const RankCursor start{{0, -early}, {0, -early}};
-    std::vector<std::vector<RankCursor>> cursors(
-        groups, std::vector<RankCursor>(static_cast<std::size_t>(work_.plan.pp), start));
+    std::vector<const PlacedWave*> before(groups, nullptr);
     std::vector<std::optional<Candidate>> next(groups);
     std::vector<std::size_t> taken(groups, 0);
     waves_.clear();
     forwards_.clear();
+    forwards_.reserve(n);
     Time late = -kAlways;
     for (std::uint32_t first = 0; first < n; first += lanes) {
       const std::uint32_t count = std::min(lanes, n - first);
@@ -140,9 +163,8 @@ class Scheduler {
         if (taken[g] >= most_waves_) continue;
         // Waves of equal work need no second look.
         if (!next[g] || !same_work(next[g]->first, first, count)) {
-          next[g].emplace(Candidate{first, {}, cursors[g]});
-          next[g]->placed =
-              place_wave(g, wave, first, count, true, work_.gather - early, next[g]->after);
+          next[g].emplace(Candidate{first, {}});
+          next[g]->placed = place_wave(g, wave, first, count, true, -early, before[g]);
         }
         if (!best || arrival(g, *next[g]) < arrival(*best, *next[*best])) best = g;
       }
@@ -156,10 +178,11 @@ class Scheduler {
       }
       for (PlacedPass& p : c.placed.passes) {
         p.pass.wave = wave;
-        if (coarse_) late = std::max(late, end_of(p, first, count) - rank(p.rank).first_start);
+        if (before_all_) late = std::max(late, end_of(p, first, count) - rank(p.rank).first_start);
       }
+      take(c.placed);
       forwards_.push_back(std::move(c.placed));
-      cursors[*best] = std::move(c.after);
+      before[*best] = &forwards_.back();
       next[*best].reset();
       ++taken[*best];
     }
@@ -167,15 +190,14 @@ class Scheduler {
   }
 
   Time place_backwards() {
-    for (std::size_t r = 0; r < gaps_.size(); ++r)
-      if (coarse_)
+    if (coarse_)
+      for (std::size_t r = 0; r < gaps_.size(); ++r)
         gaps_[r] = {{{llm_.ranks[r].last_end, kAlways}}, {{llm_.ranks[r].last_end, kAlways}}};
-    if (!coarse_) take_forwards_away();
-    const RankCursor start{{0, -kAlways}, {0, -kAlways}};
-    std::vector<std::vector<RankCursor>> cursors(
-        static_cast<std::size_t>(work_.groups),
-        std::vector<RankCursor>(static_cast<std::size_t>(work_.plan.pp), start));
+    else if (before_all_)
+      open_all_gaps();
+    std::vector<const PlacedWave*> before(static_cast<std::size_t>(work_.groups), nullptr);
     backwards_.clear();
+    backwards_.reserve(waves_.size());
     Time end{};
     for (std::uint32_t w = 0; w < waves_.size(); ++w) {
       const EncoderWave& wave = waves_[w];
@@ -183,27 +205,77 @@ class Scheduler {
       for (std::uint32_t i : wave.micro_batches) ready = std::max(ready, llm_.backward_end[i]);
       backwards_.push_back(place_wave(wave.group, w, wave.micro_batches.front(),
                                       static_cast<std::uint32_t>(wave.micro_batches.size()), false,
-                                      ready + work_.to_llm(wave.group), cursors[wave.group]));
+                                      ready + work_.to_llm(wave.group), before[wave.group]));
+      take(backwards_.back());
+      before[wave.group] = &backwards_.back();
       end = std::max(end, backwards_.back().end);
     }
-    return end + work_.reduce;
+    for (int r = 0; r < static_cast<int>(gaps_.size()); ++r) end = std::max(end, reduced(r));
+    return end;
   }
 
-  void take_forwards_away() {
-    std::vector<RankGaps> taken(gaps_.size());
-    for (std::uint32_t w = 0; w < waves_.size(); ++w)
-      for (const PlacedPass& p : forwards_[w].passes) {
+  // When the last gradients of a rank's encoder stage are reduced, bucket after bucket.
+  Time reduced(int r) {
+    const auto stage = static_cast<std::size_t>(r % work_.plan.pp);
+    std::vector<Time> last(work_.gathered[stage].size(), -kAlways);  // backward through each layer
+    for (const PlacedWave& wave : backwards_)
+      for (const PlacedPass& p : wave.passes) {
+        if (p.rank != r) continue;
         const auto& kernels = kernels_of(p);
-        RankGaps& t = taken[static_cast<std::size_t>(p.rank)];
         for (std::size_t k = 0; k < kernels.size(); ++k)
-          if (kernels[k].time > Time{})
-            (kernels[k].tp ? t.tp : t.compute)
-                .push_back({p.starts[k], p.starts[k] + kernels[k].time});
+          last[kernels[k].layer] = std::max(last[kernels[k].layer], p.starts[k] + kernels[k].time);
       }
-    for (std::size_t r = 0; r < gaps_.size(); ++r) {
-      gaps_[r].compute = without(gaps_[r].compute, std::move(taken[r].compute));
-      gaps_[r].tp = without(gaps_[r].tp, std::move(taken[r].tp));
+    Time at = -kAlways;
+    for (const EncoderWork::Reduction& bucket : work_.reductions[stage]) {
+      for (std::uint32_t layer = bucket.from; layer < bucket.to; ++layer)
+        at = std::max(at, last[layer]);
+      at += bucket.time;
     }
+    return at;
+  }
+
+  void open_all_gaps() {
+    gaps_.clear();
+    for (const RankTimeline& r : llm_.ranks) gaps_.push_back({r.compute, r.tp});
+    for (const PlacedWave& wave : forwards_) take(wave);
+  }
+
+  // What a wave takes is no gap any more.
+  void take(const PlacedWave& wave) {
+    for (const PlacedPass& p : wave.passes) {
+      const auto& kernels = kernels_of(p);
+      std::vector<Gap> compute, tp;
+      for (std::size_t k = 0; k < kernels.size(); ++k)
+        if (kernels[k].time > Time{})
+          (kernels[k].tp ? tp : compute).push_back({p.starts[k], p.starts[k] + kernels[k].time});
+      RankGaps& gaps = gaps_[static_cast<std::size_t>(p.rank)];
+      take(gaps.compute, compute);
+      take(gaps.tp, tp);
+    }
+  }
+  // Only the gaps between the first and the last kernel change.
+  void take(std::vector<Gap>& gaps, const std::vector<Gap>& taken) {
+    if (taken.empty()) return;
+    const auto first = std::partition_point(
+        gaps.begin(), gaps.end(), [&](const Gap& g) { return g.to <= taken.front().from; });
+    auto end = first;
+    left_.clear();
+    auto next = taken.begin();
+    for (; next != taken.end(); ++end) {
+      Gap g = *end;
+      for (; next != taken.end() && next->from < g.to; ++next) {
+        if (next->from > g.from) left_.push_back({g.from, next->from});
+        g.from = next->to;
+      }
+      if (g.to > g.from) left_.push_back(g);
+    }
+    const auto before = static_cast<std::size_t>(end - first);
+    const std::size_t kept = std::min(before, left_.size());
+    const auto at = std::copy_n(left_.begin(), kept, first);
+    if (kept < before)
+      gaps.erase(at, end);
+    else
+      gaps.insert(at, left_.begin() + static_cast<std::ptrdiff_t>(kept), left_.end());
   }
 
   // Merges a rank's encoder kernels into the LLM's by their times.
@@ -267,9 +339,11 @@ class Scheduler {
 
   EncoderWork& work_;
   const LlmTimeline& llm_;
-  bool coarse_;
+  bool coarse_, before_all_ = true, with_order_ = false;
   std::size_t most_waves_;
   std::vector<RankGaps> gaps_;
+  std::vector<Gap> left_;
+  Time early_{};
   std::vector<EncoderWave> waves_;
   std::vector<PlacedWave> forwards_, backwards_;
 };
@@ -277,8 +351,8 @@ class Scheduler {
 }  // namespace
 
 BubbleSchedule schedule_encoders(EncoderWork& work, const LlmTimeline& llm, Placement placement,
-                                 std::size_t most_waves) {
-  return Scheduler(work, llm, placement, most_waves).run();
+                                 std::size_t most_waves, bool with_order) {
+  return Scheduler(work, llm, placement, most_waves).run(with_order);
 }
 
 }  // namespace mllmsim

@@ -31,6 +31,7 @@ class EncoderWork {
   struct Kernel {
     Time time;
     bool tp;
+    std::uint32_t layer;
   };
   // Of a wave with these micro-batches through an encoder stage.
   const std::vector<Kernel>& kernels(std::uint32_t first, std::uint32_t count, int stage,
@@ -43,8 +44,16 @@ class EncoderWork {
   int lanes = 1, groups = 1;
   bool backward = true;              // gradients flow back into the last encoder stage
   std::vector<bool> stage_backward;  // by encoder stage
-  Time gather{}, reduce{};           // of parameters before, of gradients after
-  Time all{};                        // compute time of all waves on a rank, mean over ranks
+  // By encoder stage and layer: when a layer's parameters are gathered, counted from the step's
+  // start.
+  std::vector<std::vector<Time>> gathered;
+  // By encoder stage: buckets in the order their gradients are reduced.
+  struct Reduction {
+    std::uint32_t from, to;  // layers
+    Time time;
+  };
+  std::vector<std::vector<Reduction>> reductions;
+  Time all{};  // time of all waves' kernels on a rank, mean over ranks
 
  private:
   struct Key {
@@ -65,7 +74,8 @@ struct BubbleSchedule {
   Time estimate{};  // of the step
 };
 
+// with_order: also the order of each rank's kernels, not only waves and estimate.
 BubbleSchedule schedule_encoders(EncoderWork& work, const LlmTimeline& llm, Placement placement,
-                                 std::size_t most_waves);
+                                 std::size_t most_waves, bool with_order);
 
 }  // namespace mllmsim

@@ -93,10 +93,12 @@ std::vector<RankedPlan> search_encoder_plans(const Job& job, const Plan& llm,
         const Bytes memory = memory_of(job, candidate.plan, encoder_costs, llm, even + extra);
         const bool fits = memory <= left;
         if (!fits && extra > 0) break;
-        BubbleSchedule s = schedule_encoders(work, timeline, placement, even + extra);
+        BubbleSchedule s = schedule_encoders(work, timeline, placement, even + extra, false);
+        if (extra > 0 && s.estimate >= candidate.estimate) break;
+        candidate.estimate = s.estimate;
         RankedPlan next = candidate;
         next.plan.waves = std::move(s.waves);
-        next.plan.ranks = std::move(s.ranks);
+        next.most_waves = even + extra;
         next.estimate = s.estimate;
         if (fits)
           ranked.push_back(std::move(next));
@@ -114,6 +116,16 @@ std::vector<RankedPlan> search_encoder_plans(const Job& job, const Plan& llm,
           return a.first < b.first;
         })->second);
   return ranked;
+}
+
+void order_kernels(const Job& job, const Plan& llm, const LlmTimeline& timeline,
+                   const CostContext& costs, Placement placement, RankedPlan& ranked) {
+  LayerCosts encoder_costs(job.model, encoder_parallelism(job, ranked.plan), job.software,
+                           costs.kernels, job.cluster);
+  EncoderWork work(job, llm, ranked.plan, encoder_costs, costs);
+  BubbleSchedule s = schedule_encoders(work, timeline, placement, ranked.most_waves, true);
+  ranked.plan.waves = std::move(s.waves);
+  ranked.plan.ranks = std::move(s.ranks);
 }
 
 }  // namespace mllmsim

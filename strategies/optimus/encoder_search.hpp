@@ -7,9 +7,10 @@
 namespace mllmsim {
 
 struct RankedPlan {
-  EncoderPlan plan;
+  EncoderPlan plan;  // without the ranks' orders
   Time estimate{};
-  Time encoder_time{};  // computation of the encoders on a rank, mean over ranks
+  std::size_t most_waves = 0;  // a group
+  Time encoder_time{};         // computation of the encoders on a rank, mean over ranks
 };
 
 struct SearchSpace {
@@ -21,5 +22,9 @@ struct SearchSpace {
 std::vector<RankedPlan> search_encoder_plans(const Job& job, const Plan& llm,
                                              const LlmTimeline& timeline, const CostContext& costs,
                                              const SearchSpace& space, Placement placement);
+
+// Fills in the orders.
+void order_kernels(const Job& job, const Plan& llm, const LlmTimeline& timeline,
+                   const CostContext& costs, Placement placement, RankedPlan& plan);
 
 }  // namespace mllmsim

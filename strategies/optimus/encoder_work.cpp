@@ -14,26 +14,19 @@ Time message(const Job& job, const CostContext& costs, int from, int to, Bytes b
   return to_time(costs.kernels.point_to_point({bytes, same_node, 1}).time);
 }
 
-// The longest collective of any stage over all encoder pipelines.
-Time longest_collective(const Job& job, const EncoderPlan& plan, const CostContext& costs,
-                        CollectiveOp op, std::int64_t bytes_per_parameter) {
-  const Parallelism own = encoder_parallelism(job, plan);
-  if (own.data_parallel_size == 1) return {};
-  const int gpus_per_rank =
-      job.parallelism.data_parallel_size * job.parallelism.tensor_model_parallel_size;
-  const int nodes_per_rank = (gpus_per_rank - 1) / job.cluster.gpus_per_node + 1;
-  const int groups = job.parallelism.pipeline_model_parallel_size / plan.pp;
-  const int nodes = std::min({nodes_per_rank * groups, own.data_parallel_size, job.cluster.nodes});
-  Time longest{};
-  for (int s = 0; s < plan.pp; ++s) {
-    const std::int64_t n = encoder_parameters_per_gpu(job, plan, s, true);
-    if (n == 0) continue;
-    const GroupShape shape{own.data_parallel_size, nodes, plan.tp};
-    longest = std::max(
-        longest,
-        to_time(costs.kernels.collective({op, Bytes{n * bytes_per_parameter}, shape}).time));
-  }
-  return longest;
+// A collective of an encoder stage over all encoder pipelines. Ranks fill nodes, so a pipeline
+// rank's GPUs of all replicas are neighbours.
+Time collective(const Job& job, const EncoderPlan& plan, const CostContext& costs, CollectiveOp op,
+                std::int64_t bytes) {
+  const Parallelism& p = job.parallelism;
+  const int pipelines = encoder_parallelism(job, plan).data_parallel_size;
+  if (pipelines == 1 || bytes == 0) return {};
+  const int gpus = p.data_parallel_size * p.tensor_model_parallel_size;  // of one pipeline rank
+  const int nodes = (gpus - 1) / job.cluster.gpus_per_node + 1;
+  const int groups = p.pipeline_model_parallel_size / plan.pp;
+  const GroupShape shape{pipelines, std::min({nodes * groups, pipelines, job.cluster.nodes}),
+                         plan.tp};
+  return to_time(costs.kernels.collective({op, Bytes{bytes}, shape}).time);
 }
 
 }  // namespace
@@ -57,10 +50,23 @@ EncoderWork::EncoderWork(const Job& job, const Plan& llm_plan, const EncoderPlan
             message(job, costs, plan.rank_of(static_cast<std::uint32_t>(g), s), 0, bytes));
   }
   const bool sharded = job.parallelism.zero_stage == 1;
-  if (sharded) gather = longest_collective(job, plan, costs, CollectiveOp::all_gather, 2);
-  reduce = longest_collective(job, plan, costs,
-                              sharded ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
-                              job.software.grad_bytes_per_parameter);
+  for (int stage = 0; stage < plan.pp; ++stage) {
+    std::vector<EncoderBucket> buckets = encoder_buckets(job, plan, stage);
+    std::vector<Time>& when = gathered.emplace_back();
+    Time at{};
+    for (const EncoderBucket& b : buckets) {
+      if (sharded) at += collective(job, plan, costs, CollectiveOp::all_gather, 2 * b.parameters);
+      when.resize(b.to, at);
+    }
+    std::reverse(buckets.begin(), buckets.end());
+    std::vector<Reduction>& reduced = reductions.emplace_back();
+    for (const EncoderBucket& b : buckets)
+      reduced.push_back(
+          {b.from, b.to,
+           collective(job, plan, costs,
+                      sharded ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
+                      job.software.grad_bytes_per_parameter * b.parameters)});
+  }
   const auto& batches = llm.micro_batches.front();
   for (const MicroBatch& other : batches) uniform_ = uniform_ && other.encoders == mb.encoders;
   const auto step = static_cast<std::uint32_t>(lanes);
@@ -69,8 +75,7 @@ EncoderWork::EncoderWork(const Job& job, const Plan& llm_plan, const EncoderPlan
       for (bool forward : {true, false}) {
         if (!forward && !stage_backward[static_cast<std::size_t>(s)]) continue;
         const auto count = std::min(step, static_cast<std::uint32_t>(batches.size()) - i);
-        for (const Kernel& k : kernels(i, count, s, forward))
-          if (!k.tp) all += k.time;
+        for (const Kernel& k : kernels(i, count, s, forward)) all += k.time;
       }
   all = all / ranks;
 }
@@ -90,7 +95,7 @@ const std::vector<EncoderWork::Kernel>& EncoderWork::kernels(std::uint32_t first
   std::vector<Kernel>& out = known_[key];
   for (const EncoderKernel& k :
        encoder_kernels(costs_, plan.stages[static_cast<std::size_t>(stage)], wave, forward))
-    out.push_back({k.kernel.time, k.kernel.communication});
+    out.push_back({k.kernel.time, k.kernel.communication, k.layer});
   return out;
 }
 

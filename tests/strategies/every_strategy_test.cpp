@@ -49,6 +49,9 @@ TEST(EveryStrategy, HoldsEveryLayerOnceAndInOrder) {
       job.strategy = info.name;
       const Simulated s = simulate_job(job);
       std::vector<Layer> held;
+      if (s.plan.encoders)
+        for (const Chunk& stage : s.plan.encoders->stages)
+          for (const PlannedLayer& p : stage) held.push_back(p.layer);
       const auto chunks = s.plan.stages.front().size();
       for (std::size_t c = 0; c < chunks; ++c)
         for (const auto& stage : s.plan.stages)
@@ -60,7 +63,7 @@ TEST(EveryStrategy, HoldsEveryLayerOnceAndInOrder) {
 TEST(Registry, HoldsTheShippedStrategies) {
   std::vector<std::string> names;
   for (const StrategyInfo& info : strategies()) names.push_back(info.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"balanced", "baseline"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"balanced", "baseline", "optimus"}));
 }
 
 }  // namespace
