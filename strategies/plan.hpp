@@ -3,6 +3,7 @@
 // it is worth.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "sim/parallelism.hpp"
 #include "sim/schedule.hpp"
 #include "strategies/chunk.hpp"
+#include "strategies/data/batching.hpp"
 #include "strategies/encoder_plan.hpp"
 #include "strategies/fact.hpp"
 
@@ -24,6 +26,8 @@ struct Plan {
   std::vector<std::vector<MicroBatch>> micro_batches;
   // Encoders that are no part of `stages`. Such a plan is lowered kernel by kernel.
   std::optional<EncoderPlan> encoders;
+  // With a data set: the whole pass. The micro-batches above are then those of one step at a time.
+  std::shared_ptr<const Batches> pass;
   std::vector<Fact> facts;  // in the order they are told
 };
 

@@ -85,6 +85,9 @@ void column_forward(KernelList& list, const LayerSetting& s, const Linear& linea
                     std::int64_t tokens);
 void column_backward(KernelList& list, const LayerSetting& s, const Linear& linear,
                      std::int64_t tokens);
+// As column_backward, where every rank holds all columns, so the gradient of x is complete.
+void gathered_backward(KernelList& list, const LayerSetting& s, const Linear& linear,
+                       std::int64_t tokens);
 
 // Rows split: every rank has a share of x and makes a partial sum of y, which is reduced (scattered
 // with sequence parallel). Backward, sequence parallel gathers the gradient of y with nothing to

@@ -90,7 +90,7 @@ std::vector<EncoderBucket> encoder_buckets(const Job& job, const EncoderPlan& pl
     if (out.empty() || out.back().parameters >= full) out.push_back({i, i, 0});
     out.back().to = i + 1;
     if (trained(job.model, layers[i].layer))
-      out.back().parameters += (parameters(job.model, layers[i].layer) + plan.tp - 1) / plan.tp;
+      out.back().parameters += parameters_per_rank(job.model, layers[i].layer, plan.tp);
   }
   return out;
 }
@@ -99,8 +99,8 @@ std::int64_t encoder_parameters_per_gpu(const Job& job, const EncoderPlan& plan,
                                         bool only_trained) {
   std::int64_t n = 0;
   for (const PlannedLayer& p : plan.stage_of(rank))
-    if (!only_trained || trained(job.model, p.layer)) n += parameters(job.model, p.layer);
-  return (n + plan.tp - 1) / plan.tp;
+    if (!only_trained || trained(job.model, p.layer)) n += parameters_per_rank(job.model, p.layer, plan.tp);
+  return n;
 }
 
 }  // namespace mllmsim

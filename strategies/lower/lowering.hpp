@@ -7,6 +7,7 @@
 
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/lower/lower.hpp"
+#include "strategies/lower/plan_costs.hpp"
 
 namespace mllmsim {
 
@@ -39,7 +40,8 @@ struct EncoderDevice {
 
 class Lowering {
  public:
-  Lowering(const Job& job, const Plan& plan, const CostContext* costs);
+  // Both costs are null if times are given.
+  Lowering(const Job& job, const Plan& plan, const CostContext* costs, const PlanCosts* plan_costs);
   Program run();
   std::vector<std::vector<PassSpan>> pass_spans();  // of replica 0, after run()
 
@@ -66,9 +68,10 @@ class Lowering {
   PassTasks add_pass(DeviceId device, int rank, const Pass& pass, const MicroBatch& micro_batch);
   bool by_layer(int rank, const Pass& pass) const;
   PassTasks add_given_pass(DeviceId device, int rank, const Pass& pass);
-  Segment add_chunk(DeviceId device, const Chunk& chunk, const Pass& pass, const MicroBatch& mb);
-  Segment add_layer(DeviceId device, const PlannedLayer& layer, const Pass& pass,
-                    const MicroBatch& mb);
+  Segment add_chunk(DeviceId device, const Chunk& chunk, const Pass& pass);
+  Segment add_layer(DeviceId device, const PlannedLayer& layer, const Pass& pass);
+  Segment add_compute(DeviceId device, const Pass& pass, const ChunkCost& cost,
+                      std::uint32_t label);
   Segment add_kernels(DeviceId device, const PlannedLayer& layer, const Pass& pass,
                       const MicroBatch& mb);
   std::uint32_t chunk_label(const Chunk& chunk);
@@ -114,6 +117,7 @@ class Lowering {
   const Job& job_;
   const Plan& plan_;
   const CostContext* costs_;
+  const PlanCosts* plan_costs_;
   Program program_;
   std::vector<std::vector<Pass>> schedules_;  // by rank
   std::vector<PassTasks> passes_;             // by replica, rank, micro-batch, chunk, direction

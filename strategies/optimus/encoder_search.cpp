@@ -17,14 +17,12 @@ std::vector<Layer> encoder_layers(const Model& model) {
 }
 
 // Layers in stages of equal time. Several encoders are one chain.
-std::vector<Chunk> cut_encoders(const Job& job, LayerCosts& costs, int pp) {
+std::vector<Chunk> cut_encoders(const Job& job, LayerCosts& costs, const MicroBatch& mb, int pp) {
   const std::vector<Layer> layers = encoder_layers(job.model);
-  const MicroBatch mb = uniform_micro_batch(job);
   std::vector<double> seconds;
   for (const Layer& layer : layers) {
-    const LayerCost& c = costs.cost(layer, mb, recompute_of(job, layer));
-    const Time t = totals(c.forward).time + totals(c.recompute).time + totals(c.backward).time;
-    seconds.push_back(to_seconds(t).value);
+    const LayerTotals t = costs.total(layer, mb, recompute_of(job, layer));
+    seconds.push_back(to_seconds(t.forward.time + t.recompute.time + t.backward.time).value);
   }
   std::vector<Chunk> stages;
   std::size_t at = 0;
@@ -79,7 +77,8 @@ std::vector<RankedPlan> search_encoder_plans(const Job& job, const Plan& llm,
       RankedPlan candidate;
       candidate.plan.tp = tp;
       candidate.plan.pp = pp;
-      candidate.plan.stages = cut_encoders(job, encoder_costs, pp);
+      candidate.plan.stages =
+          cut_encoders(job, encoder_costs, llm.micro_batches.front().front(), pp);
       const auto lanes = static_cast<std::size_t>(p.tensor_model_parallel_size / tp);
       const auto groups = static_cast<std::size_t>(p.pipeline_model_parallel_size / pp);
       const std::size_t waves = (n + lanes - 1) / lanes;
@@ -116,6 +115,17 @@ std::vector<RankedPlan> search_encoder_plans(const Job& job, const Plan& llm,
           return a.first < b.first;
         })->second);
   return ranked;
+}
+
+Bytes frugal_encoder_memory(const Job& job, const CostContext& costs, const Plan& llm) {
+  const Parallelism& p = job.parallelism;
+  const auto layers = static_cast<int>(encoder_layers(job.model).size());
+  EncoderPlan plan;
+  plan.tp = p.tensor_model_parallel_size;
+  for (int pp = 1; pp <= std::min(p.pipeline_model_parallel_size, layers); ++pp)
+    if (p.pipeline_model_parallel_size % pp == 0) plan.pp = pp;
+  plan.stages = cut_encoders(job, costs.layers, llm.micro_batches.front().front(), plan.pp);
+  return memory_of(job, plan, costs.layers, llm, llm.micro_batches.front().size());
 }
 
 void order_kernels(const Job& job, const Plan& llm, const LlmTimeline& timeline,

@@ -23,6 +23,9 @@ std::vector<RankedPlan> search_encoder_plans(const Job& job, const Plan& llm,
                                              const LlmTimeline& timeline, const CostContext& costs,
                                              const SearchSpace& space, Placement placement);
 
+// What the plan with the most pipeline stages and tp ranks needs on a GPU.
+Bytes frugal_encoder_memory(const Job& job, const CostContext& costs, const Plan& llm);
+
 // Fills in the orders.
 void order_kernels(const Job& job, const Plan& llm, const LlmTimeline& timeline,
                    const CostContext& costs, Placement placement, RankedPlan& plan);

@@ -58,9 +58,33 @@ TEST(LayerCosts, HeadsArePaddedToAMultipleOfTp) {
   EXPECT_EQ(f.kernels.gemms.front(), (Gemm{1025, 3 * 13 * 128, 3200}));
 }
 
+// 25 heads at tp 2, replicated: every rank has all of them, sums nothing over ranks behind the
+// attention, and only the MLP's two GEMMs are halves.
+TEST(LayerCosts, ReplicatedAttentionIsWholeOnEveryRank) {
+  Model model = internvl();
+  model.encoders[0].blocks.uneven_heads = UnevenHeads::replicate;
+  Fixture f(model, 2, true, flash());
+  const LayerCost& cost = f.costs.cost(kVitBlock, images(1, 256), Recompute::none);
+  EXPECT_EQ(f.kernels.gemms[0], (Gemm{1025, 3 * 25 * 128, 3200}));
+  EXPECT_EQ(f.kernels.gemms[1], (Gemm{1025, 3200, 3200}));
+  EXPECT_EQ(f.kernels.gemms[2], (Gemm{1025, 6400, 3200}));
+  EXPECT_EQ(count(cost.forward, "tp all-gather"), 2);
+  EXPECT_EQ(count(cost.forward, "tp reduce-scatter"), 1);
+}
+
+// 10 bytes for each of the layer's parameters on a rank: read bf16 and fp32, write fp32.
+TEST(LayerCosts, GradientsAreAddedByAKernelOfTheirOwn) {
+  Software separate = flash();
+  separate.grad_accumulation_bytes_per_parameter = 10;
+  Fixture f(gpt(1, 1024, 16), 2, false, separate);
+  EXPECT_EQ(count(f.costs.cost(kLlmBlock, text(512, 1), Recompute::none).backward,
+                  "gradient accumulation"),
+            1);
+}
+
 TEST(LayerCosts, HeadsThatDoNotDivideAreTheUsersErrorUnlessPadded) {
   Model model = internvl();
-  model.encoders[0].pad_heads = false;
+  model.encoders[0].blocks.uneven_heads = UnevenHeads::refuse;
   const SimpleCosts kernels;
   EXPECT_THROW(LayerCosts(model, tensor_parallel(2), flash(), kernels, {}), UserError);
   EXPECT_NO_THROW(LayerCosts(model, tensor_parallel(1), flash(), kernels, {}));
@@ -173,17 +197,17 @@ TEST(LayerCosts, PackedSequencesAttendOnlyWithinThemselves) {
   EXPECT_EQ(whole.saved, packed.saved);
 }
 
-// Eager InternViT: four RMSNorms of six kernels instead of one each, and a copy of q, k and v.
+// Eager InternViT: four RMSNorms of six kernels instead of one each, and q, k and v copied twice.
 TEST(LayerCosts, EagerKernelsAreMoreAndSlower) {
   Software eager;
-  eager.fused_kernels = false;
+  eager.fused_kernels = eager.fused_norms = false;
   Fixture f(internvl(), 2, true, flash());
   Fixture e(internvl(), 2, true, eager);
   const LayerCost& fused = f.costs.cost(kVitBlock, images(9, 4096), Recompute::none);
   const LayerCost& slow = e.costs.cost(kVitBlock, images(9, 4096), Recompute::none);
   EXPECT_EQ(count(fused.forward, "norm"), 4);
   EXPECT_EQ(count(slow.forward, "norm"), 4 * 6);
-  EXPECT_EQ(count(slow.forward, "qkv split"), 1);
+  EXPECT_EQ(count(slow.forward, "qkv layout"), 2);
   EXPECT_LT(totals(fused.backward).time, totals(slow.backward).time);
 }
 

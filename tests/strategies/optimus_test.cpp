@@ -66,7 +66,7 @@ TEST(Optimus, DoesTheEncoderWorkThatItPlanned) {
     Job job = random_job();
     use_defaults(job);
     JobCosts costs(job);
-    const Plan plan = find_strategy("optimus")->make()->plan(job, costs.layers);
+    const Plan plan = find_strategy("optimus")->make()->plan(job, costs.context());
     const Simulated s = simulate_plan(job, plan, costs.context());
     std::vector<int> seen(plan.micro_batches.front().size(), 0);
     for (const EncoderWave& w : plan.encoders->waves)
@@ -125,7 +125,7 @@ TEST(Optimus, APlanHoldsForOtherMicroBatches) {
   Job job = optimus_job();
   use_defaults(job);
   JobCosts costs(job);
-  Plan plan = find_strategy("optimus")->make()->plan(job, costs.layers);
+  Plan plan = find_strategy("optimus")->make()->plan(job, costs.context());
   auto& batches = plan.micro_batches.front();
   for (std::size_t i = 0; i < batches.size(); ++i)
     batches[i].encoders[0].groups = {{257, static_cast<std::int64_t>(i % 3) * 4}};
