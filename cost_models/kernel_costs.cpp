@@ -2,7 +2,7 @@
 // Immutable, so that simulations on several threads may share it.
 #include "cost_models/kernel_costs.hpp"
 
-#include "cost_models/calibration.hpp"
+#include "cost_models/calibrated_costs.hpp"
 
 namespace mllmsim {
 namespace {
@@ -35,9 +35,14 @@ class CalibratedKernelCosts : public KernelCosts {
 
 }  // namespace
 
+std::unique_ptr<KernelCosts> make_kernel_costs(const Calibration& calibration,
+                                               const ClusterSpec& cluster) {
+  return std::make_unique<CalibratedKernelCosts>(calibration, cluster);
+}
+
 std::unique_ptr<KernelCosts> read_kernel_costs(const std::filesystem::path& calibration,
                                                const ClusterSpec& cluster) {
-  return std::make_unique<CalibratedKernelCosts>(read_calibration(calibration), cluster);
+  return make_kernel_costs(read_calibration(calibration), cluster);
 }
 
 }  // namespace mllmsim

@@ -80,8 +80,12 @@ void print(const json::value& value, const std::string& indent, std::string& out
 std::string to_json(std::span<const RunResult> runs) {
   json::array array;
   for (const RunResult& run : runs) array.push_back(to_object(run));
+  return json_text(json::object{{"runs", std::move(array)}});
+}
+
+std::string json_text(const json::value& value) {
   std::string out;
-  print(json::object{{"runs", std::move(array)}}, "", out);
+  print(value, "", out);
   return out + "\n";
 }
 

@@ -238,12 +238,12 @@ std::vector<StepFigures> simulate_pass(const Job& job, const Plan& plan, const N
   return figures;
 }
 
-std::string hash_of_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
+}  // namespace
+
+std::string calibration_hash(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
   return hash_text(std::string(std::istreambuf_iterator<char>(in), {}));
 }
-
-}  // namespace
 
 RunResult run_scenario(const Scenario& scenario) {
   const Job& job = scenario.job;
@@ -252,22 +252,28 @@ RunResult run_scenario(const Scenario& scenario) {
     std::vector<StepFigures> steps = {simulate_step(job, plan, nullptr, 0, true)};
     return measure({job, nullptr, std::move(plan), std::move(steps)}, scenario, "");
   }
+  const auto kernels = read_kernel_costs(scenario.calibration, job.cluster);
+  return run_scenario(scenario, *kernels, calibration_hash(scenario.calibration));
+}
+
+RunResult run_scenario(const Scenario& scenario, const KernelCosts& kernels,
+                       const std::string& calibration_hash) {
+  const Job& job = scenario.job;
   const StrategyInfo* strategy = find_strategy(job.strategy);
   check(strategy != nullptr, "the reader lets only registered strategies pass");
   const Network network(job.cluster);
-  const auto kernels = read_kernel_costs(scenario.calibration, job.cluster);
-  LayerCosts layers(job.model, job.parallelism, job.software, *kernels, job.cluster);
-  const CostContext costs{network, *kernels, layers};
+  LayerCosts layers(job.model, job.parallelism, job.software, kernels, job.cluster);
+  const CostContext costs{network, kernels, layers};
   const auto started = std::chrono::steady_clock::now();
   Plan plan = strategy->make()->plan(job, costs);
   const std::chrono::duration<double> planning = std::chrono::steady_clock::now() - started;
   std::vector<StepFigures> steps;
   if (plan.pass)
-    steps = simulate_pass(job, plan, network, *kernels);
+    steps = simulate_pass(job, plan, network, kernels);
   else
     steps = {simulate_step(job, plan, &costs, 0, true)};
-  RunResult out = measure({job, kernels.get(), std::move(plan), std::move(steps)}, scenario,
-                          hash_of_file(scenario.calibration));
+  RunResult out =
+      measure({job, &kernels, std::move(plan), std::move(steps)}, scenario, calibration_hash);
   out.planning = Seconds{planning.count()};
   return out;
 }

@@ -10,11 +10,20 @@
 // why.
 #pragma once
 
+#include <filesystem>
+#include <string>
+
+#include "cost_models/kernel_costs.hpp"
 #include "results/run_result.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace mllmsim {
 
 RunResult run_scenario(const Scenario& scenario);
+
+// With kernel costs at hand instead of the scenario's calibration file.
+RunResult run_scenario(const Scenario& scenario, const KernelCosts& kernels,
+                       const std::string& calibration_hash);
+std::string calibration_hash(const std::filesystem::path& file);
 
 }  // namespace mllmsim

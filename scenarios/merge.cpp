@@ -45,7 +45,7 @@ bool expand_name(Node& node, std::string_view key) {
   } else if (key == "recompute") {
     table["encoder"] = name;
     table["llm"] = std::move(name);
-  } else if (key == "model" || key == "cluster" || key == "model.llm" ||
+  } else if (key == "model" || key == "cluster" || key == "software" || key == "model.llm" ||
              key.starts_with("model.encoders.")) {
     table["base"] = std::move(name);
   } else {
@@ -68,7 +68,8 @@ void assign(Node& at, const std::string& last, const Override& o, Problems& prob
   auto& table = at.as<Node::Table>();
   Node* old = at.find(last);
   Node* base = old ? old->find("base") : nullptr;
-  if (base && (o.key == "model" || o.key == "cluster") && o.value.is<std::string>()) {
+  const bool names_file = o.key == "model" || o.key == "cluster" || o.key == "software";
+  if (base && names_file && o.value.is<std::string>()) {
     *base = o.value;
     return;
   }
@@ -97,6 +98,22 @@ void apply(Node& run, const Override& o, Problems& problems) {
     at = next;
   }
   assign(*at, o.path.back(), o, problems);
+}
+
+void apply_all(Node& run, std::vector<Override> all, Problems& problems) {
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Override& a, const Override& b) { return a.depth() < b.depth(); });
+  for (const Override& o : all) apply(run, o, problems);
+}
+
+// Every value of a tree of tables, with its dotted key.
+void collect(const Node& node, const std::string& key, std::vector<Override>& out) {
+  if (!node.is<Node::Table>()) {
+    out.push_back({split(key), key, node});
+    return;
+  }
+  for (const auto& [name, value] : node.as<Node::Table>())
+    collect(value, key.empty() ? name : key + "." + name, out);
 }
 
 }  // namespace
@@ -131,9 +148,13 @@ void apply_overrides(Node& run, const std::vector<std::string>& overrides, Probl
     const std::string value(trimmed(std::string_view(text).substr(equals + 1)));
     all.push_back({path, key, parse_value(value, position)});
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Override& a, const Override& b) { return a.depth() < b.depth(); });
-  for (const Override& o : all) apply(run, o, problems);
+  apply_all(run, std::move(all), problems);
+}
+
+void apply_changes(Node& run, const Node& changes, Problems& problems) {
+  std::vector<Override> all;
+  collect(changes, "", all);
+  apply_all(run, std::move(all), problems);
 }
 
 }  // namespace mllmsim

@@ -19,4 +19,7 @@ Node merged(Node base, Node over);
 // options of the one before.
 void apply_overrides(Node& run, const std::vector<std::string>& overrides, Problems& problems);
 
+// The same for a table of changes: { cluster.nodes = 4, "model.llm.hidden_size" = 1024 }.
+void apply_changes(Node& run, const Node& changes, Problems& problems);
+
 }  // namespace mllmsim

@@ -64,6 +64,10 @@ std::optional<Node> Resolver::cluster(const Node& written, const std::string& ke
   return resolved(written, ShippedKind::cluster, key);
 }
 
+std::optional<Node> Resolver::software(const Node& written, const std::string& key) {
+  return resolved(written, ShippedKind::software, key);
+}
+
 std::optional<Node> Resolver::resolved(const Node& written, ShippedKind kind,
                                        const std::string& key) {
   Node over = as_table(written);

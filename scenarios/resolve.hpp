@@ -6,6 +6,7 @@
 //   ... } encoders = ["internvit-6b-448"]           the encoder of that model file; also { base =
 //   ... } llm = { hf_config = "config.json" }       Hugging Face's config; other keys are laid over
 //   it cluster = "a100-80g-4x200"                as model
+//   software = "megatron-2021"                as model
 //
 // Names are shipped files, paths are relative to the file that writes them. An llm or encoder that
 // names its own base or hf_config replaces the one of the model's base; otherwise it changes it. A
@@ -32,6 +33,7 @@ class Resolver {
   // Null after a problem. The result has no base, hf_config or names of files left in it.
   std::optional<Node> model(const Node& written, const std::string& key);
   std::optional<Node> cluster(const Node& written, const std::string& key);
+  std::optional<Node> software(const Node& written, const std::string& key);
 
  private:
   std::optional<Node> resolved(const Node& written, ShippedKind kind, const std::string& key);

@@ -171,9 +171,12 @@ Software read_software(const Node& table, Problems& problems) {
   constexpr Range kBytes{0, 64};
   TableReader reader(table, "software", problems);
   Software s;
+  reader.find("name");  // of the shipped file it is based on
+  reader.find("description");
   reader.read("flash_attention", s.flash_attention);
   reader.read("fused_kernels", s.fused_kernels);
   reader.read("fused_norms", s.fused_norms);
+  reader.read("gather_qk_norm", s.gather_qk_norm);
   reader.read("dropout", s.dropout);
   reader.read("overlap_param_gather", s.overlap_param_gather);
   reader.read("overlap_grad_reduce", s.overlap_grad_reduce);

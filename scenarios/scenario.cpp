@@ -55,7 +55,10 @@ class RunReader {
     if (const Node* times = reader.find("given_times"))
       job_.given_times = read_given_times(*times, problems_);
     job_.recompute = read_recompute(reader, problems_);
-    job_.software = read_software(table(reader, "software"), problems_);
+    if (!unresolved_.contains("software"))
+      job_.software = read_software(table(reader, "software"), problems_);
+    else
+      reader.find("software");
     const std::size_t before_data = problems_.count();
     job_.data = read_data(table(reader, "data"), !job_.given_times, out_.file.parent_path(),
                           job_.seed, problems_);
@@ -185,15 +188,10 @@ class RunReader {
   bool data_right_ = true;
 };
 
-}  // namespace
-
-Scenario read_scenario(const fs::path& file, const std::vector<std::string>& overrides) {
+Scenario read_tree(Node run, const fs::path& file, Problems& problems) {
   Scenario out;
-  out.file = existing(file.string(), ShippedKind::run);
+  out.file = file;
   out.job.name = out.file.stem().string();
-  Problems problems;
-  Node run = parse_toml_file(out.file);
-  apply_overrides(run, overrides, problems);
   Resolver resolver(problems);
   std::set<std::string> unresolved;
   const auto resolve = [&](const char* key, auto member) {
@@ -206,11 +204,27 @@ Scenario read_scenario(const fs::path& file, const std::vector<std::string>& ove
   };
   resolve("model", &Resolver::model);
   resolve("cluster", &Resolver::cluster);
+  resolve("software", &Resolver::software);
   RunReader(run, unresolved, out, problems).read();
   problems.throw_if_any();
   out.text = to_toml(run);
   out.hash = hash_text(out.text);
   return out;
+}
+
+}  // namespace
+
+Scenario read_scenario(const fs::path& file, const std::vector<std::string>& overrides) {
+  const fs::path found = existing(file.string(), ShippedKind::run);
+  Problems problems;
+  Node run = parse_toml_file(found);
+  apply_overrides(run, overrides, problems);
+  return read_tree(std::move(run), found, problems);
+}
+
+Scenario read_scenario_tree(Node run, const fs::path& file) {
+  Problems problems;
+  return read_tree(std::move(run), file, problems);
 }
 
 Model read_model_file(const std::string& name) {

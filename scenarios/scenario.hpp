@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/node.hpp"
 #include "scenarios/shipped_files.hpp"
 #include "strategies/job.hpp"
 
@@ -25,6 +26,9 @@ struct Scenario {
 // else a bare string. Throws UserError with every problem found.
 Scenario read_scenario(const std::filesystem::path& file,
                        const std::vector<std::string>& overrides = {});
+
+// The same from a tree that may have been changed since it was read from `file`.
+Scenario read_scenario_tree(Node run, const std::filesystem::path& file);
 
 // A model file, or a shipped model by name, alone.
 Model read_model_file(const std::string& name);

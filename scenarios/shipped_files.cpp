@@ -25,7 +25,9 @@ const Folder& folder(ShippedKind kind) {
                                         {"cluster", "scenarios/clusters", ".toml"},
                                         {"run", "scenarios/runs", ".toml"},
                                         {"data set", "scenarios/data", ".toml"},
-                                        {"calibration", "cost_models/calibrations", ".json"}};
+                                        {"calibration", "cost_models/calibrations", ".json"},
+                                        {"software", "scenarios/software", ".toml"},
+                                        {"published family", "scenarios/published", ".toml"}};
   return kFolders[static_cast<std::size_t>(kind)];
 }
 
@@ -78,6 +80,8 @@ std::vector<ShippedFile> shipped_encoders() {
   return described(ShippedKind::model, [](const Node& root) { return !has_llm(root); });
 }
 std::vector<ShippedFile> shipped_clusters() { return described(ShippedKind::cluster, any); }
+std::vector<ShippedFile> shipped_software() { return described(ShippedKind::software, any); }
+std::vector<ShippedFile> shipped_published() { return described(ShippedKind::published, any); }
 std::vector<ShippedFile> shipped_runs() { return described(ShippedKind::run, any); }
 std::vector<ShippedFile> shipped_data_sets() { return described(ShippedKind::data_set, any); }
 std::vector<ShippedFile> shipped_calibrations() { return files(ShippedKind::calibration); }

@@ -1,6 +1,6 @@
 // The files that come with the program, found wherever it is run or installed.
 //
-//   DATA/scenarios/{models,clusters,runs}/NAME.toml
+//   DATA/scenarios/{models,clusters,software,runs,published}/NAME.toml
 //   DATA/cost_models/calibrations/NAME.json
 #pragma once
 
@@ -24,12 +24,22 @@ struct ShippedFile {
 std::vector<ShippedFile> shipped_models();
 std::vector<ShippedFile> shipped_encoders();
 std::vector<ShippedFile> shipped_clusters();
+std::vector<ShippedFile> shipped_software();  // framework generations
 std::vector<ShippedFile> shipped_runs();
+std::vector<ShippedFile> shipped_published();     // families of runs that others measured
 std::vector<ShippedFile> shipped_data_sets();     // mixtures to generate
 std::vector<ShippedFile> shipped_calibrations();  // without descriptions
 
 // One of the folders above, and the files in it.
-enum class ShippedKind : std::uint8_t { model, cluster, run, data_set, calibration };
+enum class ShippedKind : std::uint8_t {
+  model,
+  cluster,
+  run,
+  data_set,
+  calibration,
+  software,
+  published
+};
 
 // What `reference`, written in a file of directory `from`, means: a path if it has a slash or an
 // extension, relative to `from`; otherwise a shipped name. Need not exist.

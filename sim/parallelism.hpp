@@ -51,6 +51,9 @@ struct Software {
   // One kernel a norm (Apex, Transformer Engine, flash-attn); otherwise RMSNorm operator by
   // operator.
   bool fused_norms = true;
+  // Norms of q and k over all heads, on tp ranks that hold some of them: gather q and k, normalise
+  // them whole on every rank and split them again; otherwise ranks add up sums of squares.
+  bool gather_qk_norm = false;
   // Hidden and attention dropout, with their masks in memory.
   bool dropout = false;
 

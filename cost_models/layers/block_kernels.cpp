@@ -18,12 +18,34 @@ struct BlockLinears {
              b.shape.hidden_size} {}
 };
 
-// InternViT normalises q and k over all heads, so ranks add up their sums of squares: an fp32 value
-// a token for each of q and k. The backward adds up as many.
-void qk_norm_sums(KernelList& list, const Block& b, std::int64_t tokens) {
-  if (b.shard.whole_attention) return;
-  list.collective(CollectiveOp::all_reduce, Bytes{tokens * 2 * 4});
-}
+// InternViT normalises q and k over all heads. Ranks that hold only some add up their sums of
+// squares, an fp32 value a token for each of q and k, or gather q and k and normalise them whole;
+// the backward does the same with gradients.
+struct QkNorm {
+  const Block& b;
+  std::int64_t tokens;
+
+  bool gathers() const {
+    return b.setting.software.gather_qk_norm && b.setting.tp() > 1 && !b.shard.whole_attention;
+  }
+  std::int64_t q() const {
+    return gathers() ? b.shape.num_attention_heads * b.shape.head_dim : b.shard.q();
+  }
+  std::int64_t kv() const {
+    return gathers() ? b.shape.num_key_value_heads * b.shape.head_dim : b.shard.kv();
+  }
+  void meet(KernelList& list) const {
+    if (!gathers()) {
+      if (!b.shard.whole_attention)
+        list.collective(CollectiveOp::all_reduce, Bytes{tokens * 2 * 4});
+      return;
+    }
+    for (const std::int64_t width : {q(), kv()}) {
+      list.collective(CollectiveOp::all_gather, Bytes{tokens * width * kActivationBytes});
+      list.elementwise("qk gather copy", tokens * width, 2 + 2);
+    }
+  }
+};
 
 std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens) {
   const Transformer& t = b.shape;
@@ -33,9 +55,10 @@ std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens) {
   column_forward(list, s, BlockLinears(b).qkv, tokens);
   if (t.qkv_bias) bias_forward(list, tokens * b.shard.qkv());
   if (t.qk_norm) {
-    qk_norm_sums(list, b, tokens);
-    norm_forward(list, s, t.norm, tokens, b.shard.q());
-    norm_forward(list, s, t.norm, tokens, b.shard.kv());
+    const QkNorm qk{b, tokens};
+    qk.meet(list);
+    norm_forward(list, s, t.norm, tokens, qk.q());
+    norm_forward(list, s, t.norm, tokens, qk.kv());
   }
   if (t.rotary) rotary(list, s, tokens * (b.shard.q() + b.shard.kv()));
   return list.take();
@@ -84,9 +107,10 @@ std::vector<TimedKernel> backward_before(const Block& b, std::int64_t tokens) {
   KernelList list(s);
   if (t.rotary) rotary(list, s, tokens * (b.shard.q() + b.shard.kv()));
   if (t.qk_norm) {
-    qk_norm_sums(list, b, tokens);
-    norm_backward(list, s, t.norm, tokens, b.shard.q());
-    norm_backward(list, s, t.norm, tokens, b.shard.kv());
+    const QkNorm qk{b, tokens};
+    qk.meet(list);
+    norm_backward(list, s, t.norm, tokens, qk.q());
+    norm_backward(list, s, t.norm, tokens, qk.kv());
   }
   list.elementwise("qkv gradient concat", tokens * b.shard.qkv(), 2 + 2);
   if (t.qkv_bias) bias_backward(list, s, tokens * b.shard.qkv());

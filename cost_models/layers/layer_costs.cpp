@@ -217,11 +217,18 @@ LayerCosts::LayerCosts(const Model& model, const Parallelism& parallelism, const
 LayerCosts::LayerCosts(LayerCosts&&) noexcept = default;
 LayerCosts::~LayerCosts() = default;
 
+// A sequence that does not divide by tp cannot be split: InternViT's 1,025 tokens a tile.
+bool LayerCosts::sequence_parallel(const Layer& layer) const {
+  if (!parallelism_.sequence_parallel || tp_group_.ranks == 1) return false;
+  return is_llm(model_, layer) ||
+         model_.encoders[layer.module].tokens_per_tile % tp_group_.ranks == 0;
+}
+
 LayerSetting LayerCosts::setting_of(const Layer& layer) const {
   return {kernels_,
           software_,
           tp_group_,
-          parallelism_.sequence_parallel && tp_group_.ranks > 1,
+          sequence_parallel(layer),
           trained(model_, layer),
           needs_input_gradient(model_, layer)};
 }

@@ -93,6 +93,7 @@ class LayerCosts {
   struct Memo;
   struct BlockTotals;
 
+  bool sequence_parallel(const Layer& layer) const;
   LayerSetting setting_of(const Layer& layer) const;
   LayerCost compute(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
   LayerCost block_cost(const Layer& layer, const TokenBatch& batch, Recompute recompute);

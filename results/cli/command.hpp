@@ -19,6 +19,7 @@ int run_command(const Arguments& arguments);
 int calibrate_command(const Arguments& arguments);
 int list_command(const Arguments& arguments);
 int pack_command(const Arguments& arguments);
+int validate_command(const Arguments& arguments);
 
 // Parses `arguments` into options and positional words. Returns false after printing `usage` and
 // the options for

@@ -39,20 +39,24 @@ int list_command(const Arguments& arguments) {
       {"models", [] { print("models", shipped_models()); }},
       {"encoders", [] { print("encoders (parts for models)", shipped_encoders()); }},
       {"clusters", [] { print("clusters", shipped_clusters()); }},
+      {"software", [] { print("software (framework generations)", shipped_software()); }},
+      {"published", [] { print("published (for validate)", shipped_published()); }},
       {"runs", [] { print("runs", shipped_runs()); }},
       {"data", [] { print("data sets (for pack)", shipped_data_sets()); }},
   };
   po::variables_map values;
   std::vector<std::string> wanted;
   const char* usage =
-      "usage: mllmsim list [strategies | models | encoders | clusters | runs | data]\n";
+      "usage: mllmsim list [strategies | models | encoders | clusters | software | published | "
+      "runs | data]\n";
   if (!parse(arguments, usage, po::options_description("options"), values, wanted)) return 0;
   for (const std::string& w : wanted) {
     const bool known =
         std::any_of(sections.begin(), sections.end(), [&](const auto& s) { return s.first == w; });
     if (!known)
-      throw UserError("command line", w,
-                      "expected strategies, models, encoders, clusters, runs or data");
+      throw UserError(
+          "command line", w,
+          "expected strategies, models, encoders, clusters, software, published, runs or data");
   }
   for (const auto& [name, show] : sections)
     if (wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end()) show();

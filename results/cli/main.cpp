@@ -13,6 +13,7 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"run", "simulate scenarios and write their results", run_command},
+    {"validate", "predict runs that others measured, and say how far off", validate_command},
     {"calibrate", "fit, import, show and scale calibrations", calibrate_command},
     {"pack", "pack a data set into sequences of equal size (ISF, best fit)", pack_command},
     {"list", "show strategies and the shipped models, clusters and runs", list_command},

@@ -2,7 +2,7 @@
 #
 #   bin/<target>                            finds the libraries by $ORIGIN/../lib/mllmsim
 #   lib/mllmsim/lib{arrow,parquet}.so.*     only if they came from the wheel
-#   share/mllmsim/scenarios/{models,clusters,runs,data}/*.toml
+#   share/mllmsim/scenarios/{models,clusters,software,runs,published,data}/*.toml
 #   share/mllmsim/cost_models/calibrations/*.json
 function(mllmsim_install target)
   install(TARGETS ${target} RUNTIME DESTINATION bin)
@@ -10,7 +10,7 @@ function(mllmsim_install target)
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/mllmsim")
     install(FILES ${PyArrow_LIBRARIES} DESTINATION lib/mllmsim)
   endif()
-  foreach(kind models clusters runs data)
+  foreach(kind models clusters software runs published data)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/scenarios/${kind} DESTINATION share/mllmsim/scenarios
             FILES_MATCHING PATTERN *.toml)
   endforeach()

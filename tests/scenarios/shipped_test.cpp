@@ -11,8 +11,8 @@ namespace mllmsim::test {
 namespace {
 
 TEST(Shipped, EveryFileHasADescription) {
-  for (const auto& list :
-       {shipped_models(), shipped_encoders(), shipped_clusters(), shipped_runs()}) {
+  for (const auto& list : {shipped_models(), shipped_encoders(), shipped_clusters(),
+                           shipped_software(), shipped_runs(), shipped_published()}) {
     EXPECT_FALSE(list.empty());
     for (const ShippedFile& file : list) EXPECT_NE(file.description, "") << file.path;
   }

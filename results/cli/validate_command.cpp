@@ -1,0 +1,150 @@
+// mllmsim validate [FILES or DIRS]: simulate runs that others measured, and say how far off.
+#include <fmt/format.h>
+#include <tbb/global_control.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <mutex>
+#include <optional>
+
+#include "results/cli/command.hpp"
+#include "results/validation_report.hpp"
+#include "results/version.hpp"
+#include "scenarios/hash.hpp"
+#include "scenarios/shipped_files.hpp"
+#include "sim/atomic_file.hpp"
+#include "sim/errors.hpp"
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+namespace mllmsim {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: mllmsim validate [FILE or DIR ...] [key=value ...] [options]\n\n"
+    "Simulates families of runs that others measured (default: the shipped ones of\n"
+    "scenarios/published) and prints predicted, published and error.\n"
+    "points.csv=PATH names the CSV file of a family whose points are not in its own file;\n"
+    "other keys change every run: calibration=mine.json.\n";
+
+void add_directory(const fs::path& directory, std::vector<fs::path>& out) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.path().extension() == ".toml") found.push_back(entry.path());
+  if (found.empty()) throw UserError(directory.string(), "", "no .toml files in this directory");
+  std::sort(found.begin(), found.end());
+  out.insert(out.end(), found.begin(), found.end());
+}
+
+std::vector<fs::path> files_of(const std::vector<std::string>& words) {
+  std::vector<fs::path> out;
+  for (const std::string& word : words) {
+    std::error_code error;
+    if (fs::is_directory(word, error)) {
+      add_directory(word, out);
+    } else if (fs::is_regular_file(word, error)) {
+      out.emplace_back(word);
+    } else {
+      const fs::path shipped = locate(word, ShippedKind::published, "");
+      if (!fs::exists(shipped, error))
+        throw UserError(word, "", not_found(word, ShippedKind::published, shipped));
+      out.push_back(shipped);
+    }
+  }
+  if (words.empty()) add_directory(data_directory() / "scenarios" / "published", out);
+  return out;
+}
+
+std::vector<PublishedFamily> read_all(const std::vector<fs::path>& files,
+                                      const std::vector<std::string>& overrides,
+                                      const fs::path& csv_directory) {
+  std::vector<PublishedFamily> families;
+  std::vector<Problem> problems;
+  for (const fs::path& file : files) try {
+      families.push_back(read_published(file, overrides, csv_directory));
+    } catch (const UserError& e) {
+      problems.insert(problems.end(), e.problems().begin(), e.problems().end());
+    }
+  if (!problems.empty()) throw UserError(problems);
+  return families;
+}
+
+// A line on the terminal that counts; nothing if stderr is a file.
+class Progress {
+ public:
+  void operator()(std::size_t done, std::size_t all) {
+    if (!terminal_) return;
+    const std::scoped_lock lock(mutex_);
+    if (done <= shown_) return;
+    shown_ = done;
+    std::cerr << fmt::format("\r{} of {} runs{}", done, all, done == all ? "\n" : "") << std::flush;
+  }
+
+ private:
+  const bool terminal_ = isatty(STDERR_FILENO) != 0;
+  std::mutex mutex_;
+  std::size_t shown_ = 0;
+};
+
+Metadata metadata_of(const Validation& validation) {
+  std::string hashes;
+  for (const ValidationRow& row : validation.rows) hashes += row.scenario_hash + "\n";
+  return {{"version", std::string(version())}, {"scenarios_hash", hash_text(hashes)}};
+}
+
+}  // namespace
+
+int validate_command(const Arguments& arguments) {
+  po::options_description options("options");
+  options.add_options()("json", "print JSON instead of tables")(
+      "out,o", po::value<std::string>()->default_value("results/validation.parquet"),
+      "Parquet file to write")("page", po::value<std::string>(),
+                               "also write a page in Markdown, hits and misses")(
+      "sensitivity", "also show what a 10 % change of each part of the calibration moves")(
+      "csv-dir", po::value<std::string>()->default_value(""),
+      "where to look for CSV files that are not shipped")(
+      "threads,j", po::value<unsigned>(),
+      "threads to use (default: all cores); results do not depend on it");
+  po::variables_map values;
+  std::vector<std::string> words, files, overrides;
+  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  for (const std::string& word : words)
+    (word.find('=') != std::string::npos && !fs::exists(word) ? overrides : files).push_back(word);
+  std::optional<tbb::global_control> limit;
+  if (values.count("threads")) {
+    if (values["threads"].as<unsigned>() == 0)
+      throw UserError("command line", "--threads", "expected at least 1");
+    limit.emplace(tbb::global_control::max_allowed_parallelism, values["threads"].as<unsigned>());
+  }
+  const std::vector<PublishedFamily> families =
+      read_all(files_of(files), overrides, values["csv-dir"].as<std::string>());
+  Progress progress;
+  const Validation validation = validate(families, std::ref(progress));
+  const bool page = values.count("page") > 0;
+  std::vector<SensitivityRow> changes;
+  if (page || values.count("sensitivity")) changes = sensitivity(families);
+  if (values.count("json")) {
+    std::cout << validation_json(validation, families, changes);
+  } else {
+    std::cout << validation_text(validation, families);
+    if (values.count("sensitivity")) std::cout << sensitivity_text(changes);
+  }
+  std::cout.flush();
+  for (const PublishedFamily& f : families)
+    if (!f.skipped.empty()) std::cerr << f.source << ": skipped: " << f.skipped << "\n";
+  const fs::path out = values["out"].as<std::string>();
+  if (out.has_parent_path()) make_directories(out.parent_path());
+  write_parquet(validation_table(validation), metadata_of(validation), out);
+  std::cerr << "wrote " << out.string() << "\n";
+  if (page) {
+    write_file_atomically(values["page"].as<std::string>(),
+                          validation_page(validation, families, changes));
+    std::cerr << "wrote " << values["page"].as<std::string>() << "\n";
+  }
+  return 0;
+}
+
+}  // namespace mllmsim

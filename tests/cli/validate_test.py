@@ -1,0 +1,164 @@
+"""mllmsim validate through the front door: validate_test.py PATH_OF_MLLMSIM"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import duckdb
+
+MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+
+# Eight stages, one micro-batch each way: 24 micro-batches of 10 + 20 ms and 7 of fill are 31 x 30 ms.
+FAMILY = """
+source = "by hand"
+target = { median = 0.10 }
+[parallelism]
+pipeline_model_parallel_size = 8
+global_batch_size = 24
+[given_times]
+forward = "10 ms"
+backward = "20 ms"
+[[points]]
+id = "exact"
+published = { iteration_s = 0.93, bubble_share = 0.2258064516 }
+[[points]]
+id = "half as long"
+set.given_times = { forward = "5 ms", backward = "10 ms" }
+published.iteration_s = "500 ms"
+speedup_over = "exact"
+"""
+
+CSV_FAMILY = """
+source = "from a table"
+[parallelism]
+pipeline_model_parallel_size = 8
+global_batch_size = 24
+[given_times]
+forward = "10 ms"
+backward = "20 ms"
+[points]
+csv = "runs.csv"
+id = "{stages} stages"
+where = { kind = "real" }
+[points.set]
+parallelism.pipeline_model_parallel_size = "stages"
+parallelism.global_batch_size = { column = "stages", times = 3 }
+[points.published]
+iteration_s = { column = "time (ms)", times = 1e-3 }
+"""
+# 3 p micro-batches and p - 1 of fill, 30 ms each.
+CSV = """# a comment, with a comma
+# stages,kind,stages,time (ms)
+x,real,8,930
+x,made up,4,1
+x,real,4,450
+"""
+
+
+class Validate(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.dir = pathlib.Path(self.temporary.name)
+        self.addCleanup(self.temporary.cleanup)
+
+    def validate(self, *arguments, code=0):
+        done = subprocess.run([MLLMSIM, "validate", *map(str, arguments)], cwd=self.dir, capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def write(self, name, text):
+        path = self.dir / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def test_predicted_published_error(self):
+        report = json.loads(self.validate(self.write("f.toml", FAMILY), "--json").stdout)
+        bubble, exact, half = report["rows"]
+        self.assertEqual([bubble["metric"], exact["metric"], exact["id"], exact["source"]],
+                         ["bubble_share", "iteration_s", "exact", "by hand"])
+        self.assertAlmostEqual(exact["predicted"], 0.93)
+        self.assertAlmostEqual(exact["relative_error"], 0, places=6)
+        self.assertAlmostEqual(half["relative_error"], 0.465 / 0.5 - 1)
+        self.assertAlmostEqual(report["summary"]["all"]["median"], 0, places=6)
+        self.assertAlmostEqual(report["summary"]["all"]["bias"], -0.07 / 3, places=6)
+        speedup, = report["speedups"]  # twice as fast; published 0.93 / 0.5
+        self.assertAlmostEqual(speedup["predicted"], 2)
+        self.assertAlmostEqual(speedup["relative_error"], 2 / 1.86 - 1)
+
+    def test_parquet_has_the_same_rows(self):
+        self.validate(self.write("f.toml", FAMILY), "--out", "v.parquet")
+        rows = duckdb.sql(f"select id, source, metric, published, predicted / published - 1 - relative_error as gap "
+                          f"from '{self.dir}/v.parquet'").fetchall()
+        self.assertEqual([r[:3] for r in rows], [("exact", "by hand", "bubble_share"), ("exact", "by hand", "iteration_s"),
+                                                 ("half as long", "by hand", "iteration_s")])
+        self.assertTrue(all(abs(r[4]) < 1e-12 for r in rows))
+
+    def test_text_and_page_tell_hits_and_misses(self):
+        done = self.validate(self.write("f.toml", FAMILY), "--page", "page.md")
+        self.assertIn("half as long", done.stdout)
+        self.assertIn("-7.0 %", done.stdout)
+        page = (self.dir / "page.md").read_text()
+        self.assertIn("| half as long | iteration_s | 0.465 | 0.5 | -7.0 % |", page)
+        self.assertIn("## Targets missed\n\nNone.", page)
+        self.write("f.toml", FAMILY.replace("median = 0.10", "largest = 0.05"))
+        self.validate("f.toml", "--page", "page.md")
+        self.assertIn("- by hand: largest 7.0 % (5 %)", (self.dir / "page.md").read_text())
+
+    def test_threads_do_not_matter(self):
+        family = self.write("f.toml", FAMILY)
+        one = self.validate(family, "--json", "--threads", 1, "--out", "1.parquet").stdout
+        two = self.validate(family, "--json", "--threads", 2, "--out", "2.parquet").stdout
+        self.assertEqual(one, two)
+        self.assertEqual((self.dir / "1.parquet").read_bytes(), (self.dir / "2.parquet").read_bytes())
+
+    def test_points_from_a_csv_file(self):
+        family = self.write("f.toml", CSV_FAMILY)
+        table = self.write("elsewhere/runs.csv", CSV)
+        for arguments in ([f"points.csv={table}"], ["--csv-dir", table.parent]):
+            report = json.loads(self.validate(family, *arguments, "--json").stdout)
+            self.assertEqual([r["id"] for r in report["rows"]], ["8 stages", "4 stages"])
+            self.assertTrue(all(abs(r["relative_error"]) < 1e-6 for r in report["rows"]))
+
+    def test_a_family_without_its_csv_file_is_skipped(self):
+        self.write("dir/a.toml", FAMILY)
+        self.write("dir/b.toml", CSV_FAMILY)
+        done = self.validate("dir")
+        self.assertIn("from a table: skipped: runs.csv is not there", done.stderr)
+        self.assertIn("half as long", done.stdout)
+
+    def test_wrong_cells_are_named_by_line_and_column(self):
+        family = self.write("f.toml", CSV_FAMILY)
+        self.write("runs.csv", CSV.replace("x,real,4,450", "x,real,4,fast\nx,real,four,3\nx,real"))
+        done = self.validate(family, code=2)
+        self.assertIn("runs.csv:7:1: expected 4 cells, found 2", done.stderr)
+        self.write("runs.csv", CSV.replace("x,real,4,450", "x,real,4,fast\nx,real,four,3"))
+        done = self.validate(family, code=2)
+        self.assertIn('runs.csv:5:10: time (ms): expected a number, found "fast"', done.stderr)
+        self.assertIn('runs.csv:6:8: stages: expected a number, found "four"', done.stderr)
+        self.write("runs.csv", "stagess,kind,time (ms)\n")
+        self.assertIn('runs.csv:1:1: stages: no such column; did you mean "stagess"?',
+                      self.validate(family, code=2).stderr)
+
+    def test_mistakes_in_a_family_are_all_named(self):
+        text = FAMILY.replace("iteration_s = 0.93", "iteration_z = 0.93").replace('"exact"\n"""', "") \
+            .replace('speedup_over = "exact"', 'speedup_over = "exat"')
+        done = self.validate(self.write("f.toml", text), code=2)
+        self.assertIn('f.toml:17:1: points.speedup_over: no other point has the id "exat"; did you mean "exact"?'
+                      .split(": ", 1)[1], done.stderr)
+        text = FAMILY.replace("iteration_s = 0.93", "iteration_z = 0.93").replace("set.given_times", "set.given_time")
+        done = self.validate(self.write("f.toml", text), code=2)
+        self.assertIn('iteration_z: no such column of numbers; did you mean "iteration_s"?', done.stderr)
+        self.assertIn("given_time: unknown key", done.stderr)
+
+    def test_shipped_families_by_name(self):
+        report = json.loads(self.validate("zero-bubble-schedules", "--json").stdout)
+        self.assertEqual(len(report["rows"]), 12)
+        self.assertLess(report["summary"]["all"]["median"], 0.02)
+        self.assertIn('did you mean "zero-bubble-schedules"?', self.validate("zero-buble-schedules", code=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
