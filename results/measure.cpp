@@ -5,12 +5,14 @@
 #include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "results/measure_step.hpp"
 #include "sim/errors.hpp"
 #include "sim/memory.hpp"
 #include "strategies/data/pass.hpp"
 #include "strategies/partition.hpp"
+#include "strategies/plan_memory.hpp"
 #include "strategies/strategy.hpp"
 
 namespace mllmsim {
@@ -59,17 +61,11 @@ std::string describe(const Model& model, const std::vector<Chunk>& chunks) {
 }
 
 void measure_state(const Run& run, StageRow& row) {
-  std::int64_t trained = 0;
-  for (const Chunk& chunk : run.plan.stages[static_cast<std::size_t>(row.stage)]) {
-    row.parameters += parameters_per_gpu(run.job, chunk, false);
-    trained += parameters_per_gpu(run.job, chunk, true);
-  }
-  const Parallelism& p = run.job.parallelism;
-  const ModelState state =
-      model_state(row.parameters, trained, p.data_parallel_size, p.zero_stage, run.job.software);
-  row.weights = state.weights;
-  row.gradients = state.gradients;
-  row.optimizer = state.optimizer;
+  const RankState held = rank_state(run.job, run.plan, row.stage);
+  row.parameters = held.parameters;
+  row.weights = held.state.weights;
+  row.gradients = held.state.gradients;
+  row.optimizer = held.state.optimizer;
   row.reserve = run.job.software.memory_reserve;
 }
 
@@ -77,6 +73,9 @@ StageRow stage_row(const Run& run, std::size_t rank) {
   StageRow row;
   row.stage = static_cast<int>(rank);
   row.layers = describe(run.job.model, run.plan.stages[rank]);
+  if (run.plan.encoders)
+    row.layers += "; beside them " +
+                  describe(run.job.model, {run.plan.encoders->stage_of(static_cast<int>(rank))});
   for (const Chunk& chunk : run.plan.stages[rank])
     for (const PlannedLayer& p : chunk) {
       if (p.layer.kind != LayerKind::block) continue;
@@ -181,6 +180,7 @@ RunResult measure(Run run, const Scenario& scenario, const std::string& calibrat
   const Job& job = run.job;
   RunResult out = described(scenario);
   out.calibration_hash = calibration_hash;
+  if (run.plan.encoders) out.granularity = "kernel";
   out.iteration = to_seconds(run.span()) / run.step_count();
   out.simulated_steps = static_cast<std::int64_t>(run.steps.size());
   out.facts = run.plan.facts;
@@ -263,14 +263,18 @@ RunResult run_scenario(const Scenario& scenario, const RunOptions& options) {
   const ScaledCosts kernels(*calibrated, options.factors);
   LayerCosts layers(job.model, job.parallelism, job.software, kernels, job.cluster);
   const CostContext costs{network, kernels, layers};
+  const auto started = std::chrono::steady_clock::now();
   Plan plan = strategy->make()->plan(job, costs);
+  const std::chrono::duration<double> planning = std::chrono::steady_clock::now() - started;
   std::vector<StepFigures> steps;
   if (plan.pass)
     steps = simulate_pass(job, plan, network, kernels, shown);
   else
     steps = {simulate_step(job, plan, &costs, 0, shown)};
-  return measure({job, &kernels, std::move(plan), std::move(steps)}, scenario,
-                 files.calibration_hash(scenario.calibration));
+  RunResult out = measure({job, &kernels, std::move(plan), std::move(steps)}, scenario,
+                          files.calibration_hash(scenario.calibration));
+  out.planning = Seconds{planning.count()};
+  return out;
 }
 
 }  // namespace mllmsim

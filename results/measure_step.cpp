@@ -6,6 +6,7 @@
 #include "results/path_rows.hpp"
 #include "sim/memory.hpp"
 #include "sim/simulation.hpp"
+#include "strategies/lower/encoder_kernels.hpp"
 
 namespace mllmsim {
 namespace {
@@ -130,6 +131,24 @@ void measure_memory(const Simulated& s, StepFigures& out) {
                             static_cast<int>(d % s.ranks()), p.time, p.bytes});
 }
 
+// Encoders beside the pipeline have their own tp; `work` counts what one of the LLM's tp ranks
+// does.
+void add_encoder_work(const Job& job, const Plan& plan, const CostContext& costs,
+                      PlanCosts::Sum& work) {
+  LayerCosts layers(job.model, encoder_parallelism(job, *plan.encoders), job.software,
+                    costs.kernels, job.cluster);
+  Plan beside;
+  beside.stages = {plan.encoders->stages};
+  beside.micro_batches = plan.micro_batches;
+  const PlanCosts::Sum sum = PlanCosts(beside, layers).sum();
+  const double share = static_cast<double>(plan.encoders->tp) /
+                       static_cast<double>(job.parallelism.tensor_model_parallel_size);
+  work.model_flops += sum.model_flops;
+  work.kernels.flops += sum.kernels.flops * share;
+  work.kernels.time += sum.kernels.time;
+  for (std::size_t i = 0; i < kSources; ++i) work.kernels.by_source[i] += sum.kernels.by_source[i];
+}
+
 }  // namespace
 
 StepFigures simulate_step(const Job& job, const Plan& plan, const CostContext* costs,
@@ -158,6 +177,7 @@ StepFigures simulate_step(const Job& job, const Plan& plan, const CostContext* c
     measure_saved(s, *known, out);
     out.work = known->sum();
   }
+  if (plan.encoders) add_encoder_work(job, plan, *costs, out.work);
   measure_rows(s, out);
   if (shown.critical_path) out.path = path_rows(s.program, s.timeline, static_cast<int>(s.ranks()));
   if (shown.timeline) {

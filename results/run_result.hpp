@@ -104,6 +104,9 @@ struct RunResult {
   std::array<double, kSources> source_shares{};
   Bytes peak_memory{}, gpu_memory{};
 
+  // Wall time the strategy took to plan. For the terminal only: it differs from run to run.
+  Seconds planning{};
+
   std::vector<Fact> facts;  // what the strategy says of its plan
   std::vector<StageRow> stages;
   std::vector<StepRow> steps;

@@ -82,8 +82,10 @@ class Accountant {
   void explain_gap(DeviceId d, Time from, Time to, TaskId next) {
     claims_.clear();
     if (next) claim(next, from, to);
-    std::sort(claims_.begin(), claims_.end(),
-              [](const Bubble& a, const Bubble& b) { return a.start < b.start; });
+    std::sort(claims_.begin(), claims_.end(), [](const Bubble& a, const Bubble& b) {
+      const auto waits = [](const Bubble& c) { return c.kind == BubbleKind::encoder_wait; };
+      return a.start != b.start ? a.start < b.start : waits(a) < waits(b);
+    });
     Time at = from;
     for (const Bubble& c : claims_) {
       if (c.end <= at) continue;
@@ -102,6 +104,9 @@ class Accountant {
                        Program::kind_of(task.stream) != StreamKind::compute;
       if (!own || timeline_.end[p.value] <= from) continue;
       const Time start = timeline_.start[p.value], ready = timeline_.ready[p.value];
+      const StreamKind stream = Program::kind_of(task.stream);
+      if (stream == StreamKind::encoder_recv_prev || stream == StreamKind::encoder_recv_next)
+        claims_.push_back({BubbleKind::encoder_wait, from, std::min(to, timeline_.end[p.value])});
       if (const auto kind = kind_while_running(task.kind)) {
         claims_.push_back({*kind, std::max(from, start), std::min(to, timeline_.end[p.value])});
         if (start > std::max(from, ready))

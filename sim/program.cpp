@@ -9,7 +9,9 @@ namespace mllmsim {
 
 std::string_view name(StreamKind kind) {
   static constexpr std::array<std::string_view, kStreamKinds> kNames = {
-      "compute", "tp", "pp_send_next", "pp_recv_prev", "pp_send_prev", "pp_recv_next", "dp"};
+      "compute",          "tp", "pp_send_next",      "pp_recv_prev",      "pp_send_prev",
+      "pp_recv_next",     "dp", "encoder_send_next", "encoder_recv_prev", "encoder_send_prev",
+      "encoder_recv_next"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

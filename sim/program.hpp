@@ -30,8 +30,13 @@ enum class StreamKind : std::uint8_t {
   pp_send_prev,
   pp_recv_next,
   dp,
+  // Encoders beside the LLM's pipeline: activations towards the LLM, gradients away from it.
+  encoder_send_next,
+  encoder_recv_prev,
+  encoder_send_prev,
+  encoder_recv_next,
 };
-inline constexpr std::uint32_t kStreamKinds = 7;
+inline constexpr std::uint32_t kStreamKinds = 11;
 std::string_view name(StreamKind kind);
 
 enum class TaskKind : std::uint8_t {

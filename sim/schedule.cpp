@@ -45,12 +45,14 @@ std::vector<Pass> schedule(ScheduleKind kind, int ranks, int chunks, std::int64_
     case ScheduleKind::one_f_one_b:
       check(chunks == 1, "1F1B has one chunk a rank");
       return one_forward_one_backward(micro_batches, ranks - rank - 1, plain);
-    case ScheduleKind::interleaved: {
+    case ScheduleKind::interleaved:
+    case ScheduleKind::interleaved_late: {
       check(micro_batches % ranks == 0, "interleaved 1F1B needs micro-batches divisible by ranks");
       const auto nth = [&](bool forward, std::int64_t k) {
         return interleaved_pass(forward, k, ranks, chunks);
       };
-      const std::int64_t warmup = 2LL * (ranks - rank - 1) + (chunks - 1LL) * ranks;
+      const std::int64_t ahead = kind == ScheduleKind::interleaved ? 2 : 1;
+      const std::int64_t warmup = ahead * (ranks - rank - 1) + (chunks - 1LL) * ranks;
       return one_forward_one_backward(micro_batches * chunks, warmup, nth);
     }
   }

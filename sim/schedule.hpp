@@ -8,6 +8,8 @@
 //   (all m * v of them if fewer);
 //                 passes go through the chunks p micro-batches at a time, backwards through the
 //                 chunks in reverse
+//   interleaved_late   the same with p - r - 1 fewer warm-up forwards, as few as 1F1B needs: later
+//                 micro-batches start later on the first ranks, the step takes as long
 //   accumulate    no pipeline: forward and backward of each micro-batch in turn
 #pragma once
 
@@ -16,7 +18,7 @@
 
 namespace mllmsim {
 
-enum class ScheduleKind : std::uint8_t { one_f_one_b, interleaved, accumulate };
+enum class ScheduleKind : std::uint8_t { one_f_one_b, interleaved, interleaved_late, accumulate };
 
 struct Pass {
   bool forward = true;

@@ -1,7 +1,9 @@
 // Megatron-style baseline: encoders in front, 1F1B (interleaved if there are virtual stages),
 // layers cut
 //   parameters   so that the largest stage has as few parameters as can be (DeepSpeed's
-//   "parameters") layers       into equal numbers of transformer blocks (Megatron's) given as
+//   "parameters") layers       into equal numbers of transformer blocks (Megatron's)
+//   encoder_stage   the encoders alone on the first model stage, the LLM evenly over the others
+//   given as
 //   layers_per_stage says: transformer blocks of each model stage, in the order data passes
 #include <fmt/format.h>
 
@@ -55,13 +57,26 @@ class Baseline : public Strategy {
   }
 
  private:
+  static std::vector<std::size_t> even(std::size_t n, std::size_t parts) {
+    return balanced_cut(std::vector<double>(n, 1.0), parts);
+  }
+
   static std::vector<std::size_t> cut(const Job& job, const std::vector<Layer>& layers,
                                       std::size_t stages) {
     const auto& how = std::get<std::string>(job.options.at("partition"));
     if (how == "parameters") return cut_by_parameters(job, layers, stages);
     const std::vector<std::size_t> groups = block_groups(layers);
-    if (how == "layers")
-      return merged(groups, balanced_cut(std::vector<double>(groups.size(), 1.0), stages));
+    if (how == "encoder_stage") {
+      // Encoders fill the first model stage; embeddings belong to the block after them.
+      std::size_t first = 0;
+      for (std::size_t at = 0; at < layers.size() && !is_llm(job.model, layers[at]); ++first)
+        at += groups[first];
+      if (first == 0 || stages < 2) return merged(groups, even(groups.size(), stages));
+      std::vector<std::size_t> blocks = even(groups.size() - first, stages - 1);
+      blocks.insert(blocks.begin(), first);
+      return merged(groups, blocks);
+    }
+    if (how == "layers") return merged(groups, even(groups.size(), stages));
     return merged(groups, given_blocks(job, groups.size(), stages));
   }
 };
@@ -72,7 +87,7 @@ const Registration registration{
      {{"partition",
        "how layers are cut into stages",
        std::string("parameters"),
-       {"parameters", "layers", "given"}},
+       {"parameters", "layers", "encoder_stage", "given"}},
       {"layers_per_stage", "transformer blocks of each model stage, for partition = \"given\"",
        std::vector<std::int64_t>{}}},
      [] { return std::unique_ptr<Strategy>(new Baseline); }}};

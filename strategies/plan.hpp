@@ -4,25 +4,19 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/batch.hpp"
 #include "sim/model.hpp"
 #include "sim/parallelism.hpp"
 #include "sim/schedule.hpp"
+#include "strategies/chunk.hpp"
 #include "strategies/data/batching.hpp"
+#include "strategies/encoder_plan.hpp"
 #include "strategies/fact.hpp"
 
 namespace mllmsim {
-
-struct PlannedLayer {
-  Layer layer;
-  Recompute recompute = Recompute::none;
-};
-
-// The layers one pipeline rank holds in one virtual stage. Empty if times are given instead of a
-// model.
-using Chunk = std::vector<PlannedLayer>;
 
 struct Plan {
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
@@ -30,6 +24,8 @@ struct Plan {
   // [replica][index in its step]. A single replica stands for all of them when their data are
   // alike.
   std::vector<std::vector<MicroBatch>> micro_batches;
+  // Encoders that are no part of `stages`. Such a plan is lowered kernel by kernel.
+  std::optional<EncoderPlan> encoders;
   // With a data set: the whole pass. The micro-batches above are then those of one step at a time.
   std::shared_ptr<const Batches> pass;
   std::vector<Fact> facts;  // in the order they are told

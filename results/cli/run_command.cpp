@@ -121,6 +121,8 @@ int run_command(const Arguments& arguments) {
   std::cout.flush();
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     write_run(results[i], directories[i]);
+    if (results[i].planning > Seconds{0.01})
+      std::cerr << fmt::format("planned in {:.2f} s\n", results[i].planning.value);
     std::cerr << "wrote " << directories[i].string() << "\n";
   }
   return 0;

@@ -16,7 +16,7 @@
 namespace mllmsim {
 namespace {
 
-constexpr std::int64_t kParameterBytes = 2;  // bf16
+constexpr int kParameterBytes = 2;  // bf16
 
 }  // namespace
 
@@ -29,7 +29,12 @@ std::int64_t Lowering::parameters_of(int rank, bool only_trained) const {
 // One collective over the replicas of a pipeline rank: a task on each simulated one. `bytes` is on
 // one GPU.
 std::vector<TaskId> Lowering::add_collective(int rank, CollectiveOp op, std::int64_t bytes) {
-  const auto groups = dp_groups(job_.parallelism, rank);
+  return add_collective(dp_groups(job_.parallelism, rank), {rank}, op, bytes);
+}
+
+std::vector<TaskId> Lowering::add_collective(const std::vector<std::vector<int>>& groups,
+                                             const std::vector<int>& ranks, CollectiveOp op,
+                                             std::int64_t bytes) {
   const GroupShape shape = shape_of(groups, job_.cluster);
   const Bytes sent = sent_by_each(op, Bytes{bytes}, shape.ranks);
   Task task;
@@ -44,14 +49,25 @@ std::vector<TaskId> Lowering::add_collective(int rank, CollectiveOp op, std::int
   if (replicas() == 1) links = seen_by(0, std::move(links));
   task.transfer = program_.add_transfer(links);
   std::vector<TaskId> tasks;
-  for (int r = 0; r < replicas(); ++r) {
-    task.stream = Program::stream(device(r, rank), StreamKind::dp);
-    tasks.push_back(program_.add(task));
-  }
+  for (int r = 0; r < replicas(); ++r)
+    for (int rank : ranks) {
+      task.stream = Program::stream(device(r, rank), StreamKind::dp);
+      tasks.push_back(program_.add(task));
+    }
   return tasks;
 }
 
 void Lowering::add_data_parallel() {
+  const bool sharded = job_.parallelism.zero_stage == 1;
+  // The encoders' parameters first: their forwards come first.
+  if (plan_.encoders && sharded) add_encoder_collective(CollectiveOp::all_gather, kParameterBytes);
+  add_llm_data_parallel();
+  if (plan_.encoders)
+    add_encoder_collective(sharded ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
+                           job_.software.grad_bytes_per_parameter);
+}
+
+void Lowering::add_llm_data_parallel() {
   if (job_.parallelism.data_parallel_size == 1) return;
   if (job_.parallelism.zero_stage == 3) return add_sharded_layers();
   for (int rank = 0; rank < ranks(); ++rank) {
@@ -168,9 +184,15 @@ void Lowering::add_optimizer() {
         program_.add_dependency(
             tasks_of(r, rank, {false, last, static_cast<std::uint32_t>(c)}).last(), met);
       }
-      const std::int64_t n = parameters_of(rank, true);
-      const std::int64_t own =
-          p.zero_stage >= 1 ? (n + p.data_parallel_size - 1) / p.data_parallel_size : n;
+      const auto shard = [&](std::int64_t n, int dp) {
+        return p.zero_stage >= 1 ? (n + dp - 1) / dp : n;
+      };
+      std::int64_t own = shard(parameters_of(rank, true), p.data_parallel_size);
+      if (plan_.encoders) {
+        own += shard(encoder_parameters_per_gpu(job_, *plan_.encoders, rank, true),
+                     encoder_parallelism(job_, *plan_.encoders).data_parallel_size);
+        if (encoders_[d.value].last) program_.add_dependency(encoders_[d.value].last, met);
+      }
       Task step;
       step.duration = own > 0 ? costs_->layers.optimizer_step(own) : Time{};
       step.kind = TaskKind::optimizer;

@@ -18,6 +18,16 @@ Program lower(const Job& job, const Plan& plan, const CostContext* costs,
   return Lowering(job, plan, costs, &own).run();
 }
 
+Program lower(const Job& job, const Plan& plan, const CostContext* costs,
+              std::vector<std::vector<PassSpan>>& passes) {
+  check(costs != nullptr, "pass spans need costs");
+  const PlanCosts own(plan, costs->layers);
+  Lowering lowering(job, plan, costs, &own);
+  Program program = lowering.run();
+  passes = lowering.pass_spans();
+  return program;
+}
+
 std::int64_t parameters_per_gpu(const Job& job, const Chunk& chunk, bool only_trained) {
   std::int64_t n = 0;
   for (const PlannedLayer& p : chunk)
@@ -34,13 +44,24 @@ Lowering::Lowering(const Job& job, const Plan& plan, const CostContext* costs,
       plan_costs_(plan_costs),
       program_(static_cast<std::uint32_t>(replicas() * ranks())),
       last_kernel_(program_.devices()),
-      p2p_links_(program_.devices() * 2) {
+      granularity_(plan.encoders ? Granularity::kernel : job.granularity) {
   for (int r = 0; r < replicas(); ++r)
     max_micro_batches_ = std::max(max_micro_batches_, micro_batches(r));
   passes_.resize(program_.devices() * static_cast<std::size_t>(max_micro_batches_ * chunks() * 2));
 }
 
+std::vector<std::vector<PassSpan>> Lowering::pass_spans() {
+  std::vector<std::vector<PassSpan>> spans(static_cast<std::size_t>(ranks()));
+  for (int rank = 0; rank < ranks(); ++rank)
+    for (const Pass& pass : schedules_[static_cast<std::size_t>(rank)]) {
+      const PassTasks& tasks = tasks_of(0, rank, pass);
+      spans[static_cast<std::size_t>(rank)].push_back({tasks.segments.front().first, tasks.last()});
+    }
+  return spans;
+}
+
 Program Lowering::run() {
+  if (plan_.encoders) prepare_encoders();
   for (int r = 0; r < replicas(); ++r)
     for (int rank = 0; rank < ranks(); ++rank) {
       if (r == 0)
@@ -50,6 +71,8 @@ Program Lowering::run() {
     }
   for (int r = 0; r < replicas(); ++r)
     for (int rank = 0; rank < ranks(); ++rank) add_pipeline(r, rank);
+  if (plan_.encoders)
+    for (int r = 0; r < replicas(); ++r) add_encoder_transfers(r);
   if (!job_.given_times) {
     add_data_parallel();
     add_optimizer();

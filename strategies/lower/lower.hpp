@@ -31,4 +31,12 @@ std::int64_t parameters_per_gpu(const Job& job, const Chunk& chunk, bool only_tr
 Program lower(const Job& job, const Plan& plan, const CostContext* costs,
               const PlanCosts* plan_costs = nullptr);
 
+// Where the LLM's passes of the first replica begin and end in a program: [rank][index in its
+// schedule]. The compute and tp tasks from first to last are the pass's kernels, in order.
+struct PassSpan {
+  TaskId first, last;
+};
+Program lower(const Job& job, const Plan& plan, const CostContext* costs,
+              std::vector<std::vector<PassSpan>>& passes);
+
 }  // namespace mllmsim

@@ -1,9 +1,11 @@
 // The state that the parts of lowering share. Private to this folder.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
+#include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/lower/lower.hpp"
 #include "strategies/lower/plan_costs.hpp"
 
@@ -22,11 +24,27 @@ struct PassTasks {
   TaskId last() const { return segments.back().last; }
 };
 
+// A pass of the encoders whose kernels are being issued.
+struct OpenEncoderPass {
+  std::vector<EncoderKernel> kernels;
+  std::size_t issued = 0, slots_left = 0;
+};
+
+// The encoders on one device.
+struct EncoderDevice {
+  std::vector<OpenEncoderPass> open;  // by pass of its rank
+  std::size_t next_slot = 0;
+  std::vector<Segment> tasks;  // by wave and direction
+  TaskId last;
+  std::vector<TaskId> first_forward, last_backward;  // by layer of its stage
+};
+
 class Lowering {
  public:
   // Both costs are null if times are given.
   Lowering(const Job& job, const Plan& plan, const CostContext* costs, const PlanCosts* plan_costs);
   Program run();
+  std::vector<std::vector<PassSpan>> pass_spans();  // of replica 0, after run()
 
  private:
   int ranks() const { return static_cast<int>(plan_.stages.size()); }
@@ -70,8 +88,22 @@ class Lowering {
   Time p2p_time(int from_rank, int to_rank, Bytes bytes_per_gpu) const;
   const std::vector<LinkUse>& p2p_links(int replica, int from_rank, int to_rank);
 
+  // encoder.cpp: encoders beside the LLM's pipeline.
+  void prepare_encoders();
+  std::vector<const MicroBatch*> micro_batches_of(int replica, const EncoderWave& wave) const;
+  Segment& encoder_tasks(int replica, int rank, std::uint32_t wave, bool forward);
+  void issue_encoders(int replica, int rank, std::uint32_t llm_pass, std::uint32_t llm_kernel);
+  void issue_slot(int replica, int rank, const EncoderSlot& slot);
+  void issue_kernel(int replica, int rank, const EncoderPass& pass, const EncoderKernel& kernel);
+  std::pair<TaskId, TaskId> send_wave(int replica, int from, int to, bool forward,
+                                      std::uint32_t wave, const Layer& leaving);
+  void add_encoder_transfers(int replica);
+  void add_llm_transfer(int replica, std::uint32_t wave, const Layer& leaving);
+  void add_encoder_collective(CollectiveOp op, int bytes_per_parameter);
+
   // data_parallel.cpp: parameters, gradients, optimizer.
   void add_data_parallel();
+  void add_llm_data_parallel();
   void add_parameter_gathers(int rank);
   void add_gradient_reductions(int rank);
   bool in_buckets(int rank, int chunk) const;
@@ -79,6 +111,9 @@ class Lowering {
   void add_optimizer();
   std::int64_t parameters_of(int rank, bool only_trained) const;
   std::vector<TaskId> add_collective(int rank, CollectiveOp op, std::int64_t bytes);
+  std::vector<TaskId> add_collective(const std::vector<std::vector<int>>& groups,
+                                     const std::vector<int>& ranks, CollectiveOp op,
+                                     std::int64_t bytes);
   // sharded.cpp: zero_stage 3.
   void add_sharded_layers();
 
@@ -94,8 +129,15 @@ class Lowering {
   std::vector<PassTasks> passes_;             // by replica, rank, micro-batch, chunk, direction
   int max_micro_batches_ = 0;
   std::vector<TaskId> last_kernel_;  // by device, while passes are added
-  std::vector<std::vector<LinkUse>>
-      p2p_links_;  // by device and direction; bytes of a 1-byte message
+  // By device and rank it sends to; bytes of a 1-byte message.
+  std::map<std::pair<std::uint32_t, int>, std::vector<LinkUse>> p2p_links_;
+
+  Granularity granularity_ = Granularity::stage;
+  // Where the LLM's kernels being added stand, for the encoders' slots.
+  int at_replica_ = 0, at_rank_ = 0;
+  std::uint32_t at_pass_ = 0, at_kernel_ = 0;
+  std::optional<LayerCosts> encoder_costs_;
+  std::vector<EncoderDevice> encoders_;  // by device
 };
 
 }  // namespace mllmsim

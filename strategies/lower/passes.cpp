@@ -11,10 +11,17 @@ namespace mllmsim {
 void Lowering::add_passes(int replica, int rank) {
   const DeviceId d = device(replica, rank);
   const auto& batches = plan_.micro_batches[static_cast<std::size_t>(replica)];
-  for (const Pass& pass : schedules_[static_cast<std::size_t>(rank)])
+  at_replica_ = replica;
+  at_rank_ = rank;
+  at_pass_ = 0;
+  for (const Pass& pass : schedules_[static_cast<std::size_t>(rank)]) {
+    at_kernel_ = 0;
     tasks_of(replica, rank, pass) = job_.given_times
                                         ? add_given_pass(d, rank, pass)
                                         : add_pass(d, rank, pass, batches[pass.micro_batch]);
+    ++at_pass_;
+  }
+  if (plan_.encoders) issue_encoders(replica, rank, UINT32_MAX, 0);
 }
 
 PassTasks Lowering::add_given_pass(DeviceId d, int rank, const Pass& pass) {
@@ -71,15 +78,15 @@ bool Lowering::by_layer(int rank, const Pass& pass) const {
 PassTasks Lowering::add_pass(DeviceId d, int rank, const Pass& pass, const MicroBatch& mb) {
   const Chunk& layers = chunk(rank, static_cast<int>(pass.chunk));
   PassTasks out;
+  if (plan_.encoders) issue_encoders(at_replica_, at_rank_, at_pass_, 0);
   out.start = add_start(d, rank, pass, mb);
-  if (job_.granularity == Granularity::stage && !by_layer(rank, pass)) {
+  if (granularity_ == Granularity::stage && !by_layer(rank, pass)) {
     out.segments.push_back(add_chunk(d, layers, pass));
     return out;
   }
   const auto add = [&](const PlannedLayer& layer) {
-    out.segments.push_back(job_.granularity == Granularity::stage
-                               ? add_layer(d, layer, pass)
-                               : add_kernels(d, layer, pass, mb));
+    out.segments.push_back(granularity_ == Granularity::stage ? add_layer(d, layer, pass)
+                                                              : add_kernels(d, layer, pass, mb));
   };
   if (pass.forward)
     std::for_each(layers.begin(), layers.end(), add);
@@ -129,6 +136,7 @@ Segment Lowering::add_kernels(DeviceId d, const PlannedLayer& planned, const Pas
   Segment segment{{}, {}, planned};
   TaskId& previous = last_kernel_[d.value];
   const auto add = [&](const TimedKernel& kernel, TaskKind kind) {
+    if (plan_.encoders) issue_encoders(at_replica_, at_rank_, at_pass_, at_kernel_++);
     Task task;
     task.stream = Program::stream(d, kernel.communication ? StreamKind::tp : StreamKind::compute);
     task.duration = kernel.time;

@@ -97,8 +97,7 @@ Time Lowering::p2p_time(int from_rank, int to_rank, Bytes bytes_per_gpu) const {
 }
 
 const std::vector<LinkUse>& Lowering::p2p_links(int replica, int from_rank, int to_rank) {
-  const bool next = to_rank == (from_rank + 1) % ranks();
-  std::vector<LinkUse>& links = p2p_links_[device(replica, from_rank).value * 2 + (next ? 0 : 1)];
+  std::vector<LinkUse>& links = p2p_links_[{device(replica, from_rank).value, to_rank}];
   if (!links.empty()) return links;
   const Parallelism& p = job_.parallelism;
   std::vector<std::pair<int, int>> pairs;

@@ -19,7 +19,7 @@ Job random_job(const std::string& strategy) {
   p.data_parallel_size = *rc::gen::element(1, 2);
   p.virtual_pipeline_stages = p.pipeline_model_parallel_size > 1 ? *rc::gen::inRange(1, 3) : 1;
   p.zero_stage = *rc::gen::element(0, 1);
-  if (strategy == "zero3") {
+  if (strategy == "zero3" || strategy == "fsdp") {
     p.pipeline_model_parallel_size = p.virtual_pipeline_stages = 1;
     p.zero_stage = 3;
   }
@@ -52,6 +52,9 @@ TEST(EveryStrategy, HoldsEveryLayerOnceAndInOrder) {
       const Job job = random_job(info.name);
       const Simulated s = simulate_job(job);
       std::vector<Layer> held;
+      if (s.plan.encoders)
+        for (const Chunk& stage : s.plan.encoders->stages)
+          for (const PlannedLayer& p : stage) held.push_back(p.layer);
       const auto chunks = s.plan.stages.front().size();
       for (std::size_t c = 0; c < chunks; ++c)
         for (const auto& stage : s.plan.stages)
@@ -63,7 +66,8 @@ TEST(EveryStrategy, HoldsEveryLayerOnceAndInOrder) {
 TEST(Registry, HoldsTheShippedStrategies) {
   std::vector<std::string> names;
   for (const StrategyInfo& info : strategies()) names.push_back(info.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"balanced", "baseline", "omnibal", "zero3"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"balanced", "baseline", "fsdp", "omnibal",
+                                             "omnibal+optimus", "optimus", "zero3"}));
 }
 
 }  // namespace

@@ -1,0 +1,106 @@
+#include "strategies/lower/encoder_kernels.hpp"
+
+#include <algorithm>
+
+namespace mllmsim {
+namespace {
+
+// Of the lanes' costs of a layer, the longest.
+LayerCost slowest(LayerCosts& costs, const PlannedLayer& layer,
+                  const std::vector<const MicroBatch*>& wave) {
+  LayerCost most;
+  Time longest{-1};
+  const MicroBatch* before = nullptr;
+  for (const MicroBatch* mb : wave) {
+    if (before && before->encoders == mb->encoders) continue;  // as long as the lane before
+    before = mb;
+    const LayerCost& cost = costs.cost(layer.layer, *mb, layer.recompute);
+    const Time time =
+        totals(cost.forward).time + totals(cost.recompute).time + totals(cost.backward).time;
+    if (time <= longest) continue;
+    longest = time;
+    most = cost;
+  }
+  return most;
+}
+
+}  // namespace
+
+std::vector<EncoderKernel> encoder_kernels(LayerCosts& costs, const Chunk& stage,
+                                           const std::vector<const MicroBatch*>& wave,
+                                           bool forward) {
+  std::vector<EncoderKernel> out;
+  std::int64_t carried = 0;  // memory of layers without a kernel to hang it on
+  const auto add = [&](const std::vector<TimedKernel>& kernels, TaskKind kind) {
+    for (const TimedKernel& k : kernels)
+      out.push_back({k, k.communication ? TaskKind::tp_collective : kind});
+  };
+  const auto add_layer = [&](const PlannedLayer& planned) {
+    const auto layer = static_cast<std::uint32_t>(&planned - stage.data());
+    const LayerCost cost = slowest(costs, planned, wave);
+    const std::size_t first = out.size();
+    if (forward) {
+      add(cost.forward, TaskKind::forward);
+    } else {
+      add(cost.recompute, TaskKind::recompute);
+      add(cost.backward, TaskKind::backward);
+    }
+    if (out.size() == first) {
+      carried += forward ? cost.saved.value : -cost.saved.value;
+      return;
+    }
+    for (std::size_t i = first; i < out.size(); ++i) out[i].layer = layer;
+    out[first].memory_at_start += forward ? cost.saved.value : cost.working.value;
+    if (!forward) out.back().memory_at_end -= cost.saved.value + cost.working.value;
+  };
+  if (forward)
+    std::for_each(stage.begin(), stage.end(), add_layer);
+  else
+    std::for_each(stage.rbegin(), stage.rend(), add_layer);
+  if (out.empty())  // nothing to compute here: an empty kernel keeps the order
+    out.push_back(
+        {{"nothing", false, {}, {}, {}}, forward ? TaskKind::forward : TaskKind::backward});
+  (forward ? out.front().memory_at_start : out.back().memory_at_end) += carried;
+  return out;
+}
+
+Parallelism encoder_parallelism(const Job& job, const EncoderPlan& plan) {
+  Parallelism p = job.parallelism;
+  p.data_parallel_size = p.world_size() / (plan.tp * plan.pp);
+  p.tensor_model_parallel_size = plan.tp;
+  p.pipeline_model_parallel_size = plan.pp;
+  p.virtual_pipeline_stages = 1;
+  return p;
+}
+
+bool backward_reaches(const Model& model, const EncoderPlan& plan, int stage) {
+  return std::any_of(plan.stages.begin(), plan.stages.begin() + stage + 1, [&](const Chunk& chunk) {
+    return std::any_of(chunk.begin(), chunk.end(),
+                       [&](const PlannedLayer& p) { return trained(model, p.layer); });
+  });
+}
+
+std::vector<EncoderBucket> encoder_buckets(const Job& job, const EncoderPlan& plan, int stage) {
+  // Megatron's default: 40 million parameters, more for many replicas so that shards stay large.
+  const std::int64_t full = std::max<std::int64_t>(
+      40'000'000, 1'000'000LL * encoder_parallelism(job, plan).data_parallel_size);
+  std::vector<EncoderBucket> out;
+  const Chunk& layers = plan.stage_of(stage);
+  for (std::uint32_t i = 0; i < layers.size(); ++i) {
+    if (out.empty() || out.back().parameters >= full) out.push_back({i, i, 0});
+    out.back().to = i + 1;
+    if (trained(job.model, layers[i].layer))
+      out.back().parameters += parameters_per_rank(job.model, layers[i].layer, plan.tp);
+  }
+  return out;
+}
+
+std::int64_t encoder_parameters_per_gpu(const Job& job, const EncoderPlan& plan, int rank,
+                                        bool only_trained) {
+  std::int64_t n = 0;
+  for (const PlannedLayer& p : plan.stage_of(rank))
+    if (!only_trained || trained(job.model, p.layer)) n += parameters_per_rank(job.model, p.layer, plan.tp);
+  return n;
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,45 @@
+// The kernels of an encoder wave on one rank, as lowering issues them and schedulers place them.
+//
+// The lanes of a wave hold different micro-batches and wait for each other at every layer: a layer
+// costs what the slowest lane's does.
+#pragma once
+
+#include <vector>
+
+#include "cost_models/layers/layer_costs.hpp"
+#include "sim/program.hpp"
+#include "strategies/encoder_plan.hpp"
+#include "strategies/job.hpp"
+
+namespace mllmsim {
+
+struct EncoderKernel {
+  TimedKernel kernel;
+  TaskKind kind = TaskKind::forward;
+  std::int64_t memory_at_start = 0, memory_at_end = 0;
+  std::uint32_t layer = 0;  // in its stage
+};
+
+std::vector<EncoderKernel> encoder_kernels(LayerCosts& costs, const Chunk& stage,
+                                           const std::vector<const MicroBatch*>& wave,
+                                           bool forward);
+
+// The encoders' own parallel sizes: dp counts every lane of every group of every LLM pipeline.
+Parallelism encoder_parallelism(const Job& job, const EncoderPlan& plan);
+
+// Whether gradients have to reach an encoder stage: something in it or before it is trained.
+bool backward_reaches(const Model& model, const EncoderPlan& plan, int stage);
+
+// Layers [from, to) of a stage whose parameters are gathered and whose gradients are reduced at
+// once, in the order of forwards; `parameters` are the trained ones on one GPU.
+struct EncoderBucket {
+  std::uint32_t from = 0, to = 0;
+  std::int64_t parameters = 0;
+};
+std::vector<EncoderBucket> encoder_buckets(const Job& job, const EncoderPlan& plan, int stage);
+
+// What one GPU of a rank holds of the encoders.
+std::int64_t encoder_parameters_per_gpu(const Job& job, const EncoderPlan& plan, int rank,
+                                        bool only_trained);
+
+}  // namespace mllmsim

@@ -1,0 +1,141 @@
+#include "strategies/optimus/encoder_search.hpp"
+
+#include <algorithm>
+
+#include "sim/memory.hpp"
+#include "strategies/partition.hpp"
+#include "strategies/plan_memory.hpp"
+
+namespace mllmsim {
+namespace {
+
+std::vector<Layer> encoder_layers(const Model& model) {
+  std::vector<Layer> out;
+  for (const Layer& layer : layers_of(model))
+    if (!is_llm(model, layer)) out.push_back(layer);
+  return out;
+}
+
+// Layers in stages of equal time. Several encoders are one chain.
+std::vector<Chunk> cut_encoders(const Job& job, LayerCosts& costs, const MicroBatch& mb, int pp) {
+  const std::vector<Layer> layers = encoder_layers(job.model);
+  std::vector<double> seconds;
+  for (const Layer& layer : layers) {
+    const LayerTotals t = costs.total(layer, mb, recompute_of(job, layer));
+    seconds.push_back(to_seconds(t.forward.time + t.recompute.time + t.backward.time).value);
+  }
+  std::vector<Chunk> stages;
+  std::size_t at = 0;
+  for (std::size_t size : balanced_cut(seconds, static_cast<std::size_t>(pp))) {
+    Chunk& chunk = stages.emplace_back();
+    for (std::size_t i = 0; i < size; ++i, ++at)
+      chunk.push_back({layers[at], recompute_of(job, layers[at])});
+  }
+  return stages;
+}
+
+// Model state and the activations of `waves` waves that wait for their backward, of the largest
+// stage.
+Bytes memory_of(const Job& job, const EncoderPlan& plan, LayerCosts& costs, const Plan& llm,
+                std::size_t waves) {
+  Bytes most{};
+  for (int s = 0; s < plan.pp; ++s) {
+    const ModelState state = model_state(encoder_parameters_per_gpu(job, plan, s, false),
+                                         encoder_parameters_per_gpu(job, plan, s, true),
+                                         encoder_parallelism(job, plan).data_parallel_size,
+                                         job.parallelism.zero_stage, job.software);
+    std::int64_t activations = 0;
+    for (const EncoderKernel& k :
+         encoder_kernels(costs, plan.stage_of(s), {&llm.micro_batches.front().front()}, true))
+      activations += k.memory_at_start + k.memory_at_end;
+    most = std::max(most, state.total() + Bytes{activations * static_cast<std::int64_t>(waves)});
+  }
+  return most;
+}
+
+}  // namespace
+
+std::vector<RankedPlan> search_encoder_plans(const Job& job, const Plan& llm,
+                                             const LlmTimeline& timeline, const CostContext& costs,
+                                             const SearchSpace& space, Placement placement) {
+  const Parallelism& p = job.parallelism;
+  const std::size_t layers = encoder_layers(job.model).size();
+  const auto n = llm.micro_batches.front().size();
+  Bytes left = space.memory_left.front();
+  for (Bytes b : space.memory_left) left = std::min(left, b);
+
+  std::vector<RankedPlan> ranked;
+  std::vector<std::pair<Bytes, RankedPlan>> too_large;
+  for (int tp = 1; tp <= p.tensor_model_parallel_size; ++tp) {
+    if (p.tensor_model_parallel_size % tp != 0 || (space.tp > 0 && tp != space.tp)) continue;
+    Parallelism own = p;
+    own.tensor_model_parallel_size = tp;
+    LayerCosts encoder_costs(job.model, own, job.software, costs.kernels, job.cluster);
+    for (int pp = 1; pp <= p.pipeline_model_parallel_size; ++pp) {
+      if (p.pipeline_model_parallel_size % pp != 0 || (space.pp > 0 && pp != space.pp)) continue;
+      if (static_cast<std::size_t>(pp) > layers) continue;
+      RankedPlan candidate;
+      candidate.plan.tp = tp;
+      candidate.plan.pp = pp;
+      candidate.plan.stages =
+          cut_encoders(job, encoder_costs, llm.micro_batches.front().front(), pp);
+      const auto lanes = static_cast<std::size_t>(p.tensor_model_parallel_size / tp);
+      const auto groups = static_cast<std::size_t>(p.pipeline_model_parallel_size / pp);
+      const std::size_t waves = (n + lanes - 1) / lanes;
+      const std::size_t even = (waves + groups - 1) / groups;
+      EncoderWork work(job, llm, candidate.plan, encoder_costs, costs);
+      candidate.encoder_time = work.all;
+      candidate.estimate = kAlways;
+      // Compositions: the group that finishes first takes the next wave, until it has its share and
+      // a few more; with one group there is nothing to compose.
+      for (std::size_t extra = 0; extra < (groups > 1 ? 3U : 1U); ++extra) {
+        const Bytes memory = memory_of(job, candidate.plan, encoder_costs, llm, even + extra);
+        const bool fits = memory <= left;
+        if (!fits && extra > 0) break;
+        BubbleSchedule s = schedule_encoders(work, timeline, placement, even + extra, false);
+        if (extra > 0 && s.estimate >= candidate.estimate) break;
+        candidate.estimate = s.estimate;
+        RankedPlan next = candidate;
+        next.plan.waves = std::move(s.waves);
+        next.most_waves = even + extra;
+        next.estimate = s.estimate;
+        if (fits)
+          ranked.push_back(std::move(next));
+        else
+          too_large.emplace_back(memory, std::move(next));
+      }
+    }
+  }
+  std::stable_sort(ranked.begin(), ranked.end(), [](const RankedPlan& a, const RankedPlan& b) {
+    return a.estimate < b.estimate;
+  });
+  if (ranked.empty() && !too_large.empty())
+    ranked.push_back(
+        std::min_element(too_large.begin(), too_large.end(), [](const auto& a, const auto& b) {
+          return a.first < b.first;
+        })->second);
+  return ranked;
+}
+
+Bytes frugal_encoder_memory(const Job& job, const CostContext& costs, const Plan& llm) {
+  const Parallelism& p = job.parallelism;
+  const auto layers = static_cast<int>(encoder_layers(job.model).size());
+  EncoderPlan plan;
+  plan.tp = p.tensor_model_parallel_size;
+  for (int pp = 1; pp <= std::min(p.pipeline_model_parallel_size, layers); ++pp)
+    if (p.pipeline_model_parallel_size % pp == 0) plan.pp = pp;
+  plan.stages = cut_encoders(job, costs.layers, llm.micro_batches.front().front(), plan.pp);
+  return memory_of(job, plan, costs.layers, llm, llm.micro_batches.front().size());
+}
+
+void order_kernels(const Job& job, const Plan& llm, const LlmTimeline& timeline,
+                   const CostContext& costs, Placement placement, RankedPlan& ranked) {
+  LayerCosts encoder_costs(job.model, encoder_parallelism(job, ranked.plan), job.software,
+                           costs.kernels, job.cluster);
+  EncoderWork work(job, llm, ranked.plan, encoder_costs, costs);
+  BubbleSchedule s = schedule_encoders(work, timeline, placement, ranked.most_waves, true);
+  ranked.plan.waves = std::move(s.waves);
+  ranked.plan.ranks = std::move(s.ranks);
+}
+
+}  // namespace mllmsim

@@ -1,0 +1,25 @@
+// Encoders into the bubbles of a planned LLM, for every strategy that has one (optimus,
+// omnibal+optimus).
+//
+//   1. simulate the LLM alone, kernel by kernel: its gaps, and the bound no schedule can pass
+//   2. rank encoder plans by what the bubble scheduler makes of them (encoder_search,
+//      bubble_scheduler)
+//   3. simulate the best of them, coarse and fine, and keep the shortest step
+#pragma once
+
+#include "strategies/strategy.hpp"
+
+namespace mllmsim {
+
+std::vector<Layer> llm_layers(const Model& model);
+
+// The LLM's layers alone, in model stages of equal time. `pass` may be null.
+Plan plan_of_llm(const Job& job, const CostContext& costs, std::shared_ptr<const Batches> pass);
+
+// Adds the encoders, and facts about them. `llm` holds only the LLM's layers.
+Plan plan_encoders(const Job& job, const CostContext& costs, Plan llm);
+
+// Options that plan_encoders reads.
+std::vector<OptionSpec> encoder_options();
+
+}  // namespace mllmsim
