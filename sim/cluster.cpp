@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <boost/graph/breadth_first_search.hpp>
 #include <map>
 
 #include "sim/errors.hpp"
@@ -24,23 +23,6 @@ class Load {
 
  private:
   std::map<LinkId, double> bytes_;
-};
-
-struct Found {};  // thrown to end a search at its target
-
-template <class Vertex>
-class StopAt : public boost::default_bfs_visitor {
- public:
-  StopAt(std::vector<Vertex>& parents, Vertex target) : parents_(&parents), target_(target) {}
-  template <class Edge, class Graph>
-  void tree_edge(Edge e, const Graph& g) {
-    (*parents_)[boost::target(e, g)] = boost::source(e, g);
-    if (boost::target(e, g) == target_) throw Found{};
-  }
-
- private:
-  std::vector<Vertex>* parents_;
-  Vertex target_;
 };
 
 }  // namespace
@@ -123,19 +105,23 @@ std::optional<int> Network::node_of(LinkId id) const {
   return std::nullopt;
 }
 
+// The graph is a tree but for the NVSwitches, so the shortest way is known: through the node's
+// NVSwitch, otherwise up to the first switch that both sides share.
 std::vector<LinkId> Network::route(int from_gpu, int to_gpu) const {
   if (from_gpu == to_gpu) return {};
-  std::vector<Vertex> parents(boost::num_vertices(graph_), spine());
-  try {
-    boost::breadth_first_search(graph_, gpu(from_gpu),
-                                boost::visitor(StopAt<Vertex>(parents, gpu(to_gpu))));
-    check(false, "no route between two GPUs");
-  } catch (const Found&) {
+  const int from_node = spec_.node_of(from_gpu), to_node = spec_.node_of(to_gpu);
+  std::vector<Vertex> stops;
+  if (from_node == to_node) {
+    stops = {gpu(from_gpu), nvswitch(from_node), gpu(to_gpu)};
+  } else {
+    const Vertex up = leaf(from_node / spec_.nodes_per_leaf);
+    const Vertex down = leaf(to_node / spec_.nodes_per_leaf);
+    stops = {gpu(from_gpu), nic_of(from_gpu), up};
+    if (up != down) stops.insert(stops.end(), {spine(), down});
+    stops.insert(stops.end(), {nic_of(to_gpu), gpu(to_gpu)});
   }
   std::vector<LinkId> links;
-  for (Vertex v = gpu(to_gpu); v != gpu(from_gpu); v = parents[v])
-    links.push_back(link(parents[v], v));
-  std::reverse(links.begin(), links.end());
+  for (std::size_t i = 0; i + 1 < stops.size(); ++i) links.push_back(link(stops[i], stops[i + 1]));
   return links;
 }
 

@@ -46,8 +46,11 @@ class Planner {
     const auto& [program, timeline, gaps] = alone;
     SearchSpace space = asked();
     const auto profile = memory_profile(program, timeline);
+    const Bytes frugal = most_frugal_baseline();
+    const Bytes limit =
+        std::min(job_.cluster.gpu_memory, scaled(frugal, 1 + memory_overhead_limit()));
     for (std::size_t d = 0; d < llm.stages.size(); ++d)
-      space.memory_left.push_back(job_.cluster.gpu_memory - job_.software.memory_reserve -
+      space.memory_left.push_back(limit - job_.software.memory_reserve -
                                   rank_state(job_, llm, static_cast<int>(d)).state.total() -
                                   peak(profile[d]));
 
@@ -57,7 +60,7 @@ class Planner {
       Simulated fine = best(llm, gaps, space, Placement::fine, 2);
       if (fine.span < chosen.span) chosen = std::move(fine);
     }
-    tell(chosen, coarse, gaps.span, account(program, timeline));
+    tell(chosen, coarse, gaps.span, account(program, timeline), frugal);
     chosen.plan.micro_batches = replicas;
     return std::move(chosen.plan);
   }
@@ -74,6 +77,12 @@ class Planner {
     Timeline timeline = simulate(program, costs_.network.link_bandwidths());
     LlmTimeline gaps = llm_timeline(llm, program, timeline, passes);
     return {std::move(program), std::move(timeline), std::move(gaps)};
+  }
+
+  double memory_overhead_limit() const {
+    const double limit = std::get<double>(job_.options.at("memory_overhead_limit"));
+    if (limit < 0) throw UserError("", "strategy.memory_overhead_limit", "expected 0 or more");
+    return limit;
   }
 
   SearchSpace asked() const {
@@ -111,7 +120,7 @@ class Planner {
   }
 
   void tell(Simulated& chosen, const Simulated& coarse, Time bound,
-            const std::vector<DeviceTime>& alone) const {
+            const std::vector<DeviceTime>& alone, Bytes frugal) const {
     std::vector<Fact>& facts = chosen.plan.facts;
     const EncoderPlan& e = *chosen.plan.encoders;
     const Parallelism own = encoder_parallelism(job_, e);
@@ -137,7 +146,6 @@ class Planner {
     percent("hidden_share_coarse", hidden(coarse));
     percent("hidden_share", hidden(chosen));
     tell_bubbles(facts, bound, alone);
-    const Bytes frugal = most_frugal_baseline();
     percent("memory_overhead_share", chosen.memory / frugal - 1);
   }
 
@@ -218,7 +226,9 @@ std::vector<OptionSpec> encoder_options() {
           {"encoder_tensor_model_parallel_size",
            "of the encoders; 0: the best that divides the LLM's", std::int64_t{0}},
           {"encoder_pipeline_model_parallel_size",
-           "of the encoders; 0: the best that divides the LLM's", std::int64_t{0}}};
+           "of the encoders; 0: the best that divides the LLM's", std::int64_t{0}},
+          {"memory_overhead_limit",
+           "encoder plans may need this share more memory than the most frugal baseline", 0.12}};
 }
 
 }  // namespace mllmsim
