@@ -117,7 +117,8 @@ Gaps gaps_of(const Scenario& scenario, bool all) {
   const auto kernels = read_kernel_costs(scenario.calibration, job.cluster);
   Recorder recorder(*kernels);
   LayerCosts layers(job.model, job.parallelism, job.software, *kernels, job.cluster);
-  const Plan plan = find_strategy(job.strategy)->make()->plan(job, layers);
+  const Network network(job.cluster);
+  const Plan plan = find_strategy(job.strategy)->make()->plan(job, {network, *kernels, layers});
 
   std::map<Kernel, std::pair<Seconds, Source>> times;
   Seconds total{};

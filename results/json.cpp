@@ -42,6 +42,7 @@ json::object to_object(const RunResult& run) {
   ToObject visit{object};
   each_key(run, visit);
   each_field(run, visit);
+  object["plan"] = to_array(run.facts);
   object["stages"] = to_array(run.stages);
   object["steps"] = to_array(run.steps);
   return object;

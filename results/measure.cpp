@@ -1,56 +1,45 @@
 #include "results/measure.hpp"
 
 #include <fmt/format.h>
+#include <oneapi/tbb/enumerable_thread_specific.h>
+#include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 
+#include "results/measure_step.hpp"
 #include "scenarios/hash.hpp"
-#include "sim/bubbles.hpp"
 #include "sim/errors.hpp"
 #include "sim/memory.hpp"
-#include "sim/simulation.hpp"
-#include "strategies/lower/lower.hpp"
+#include "strategies/data/pass.hpp"
 #include "strategies/partition.hpp"
 #include "strategies/strategy.hpp"
 
 namespace mllmsim {
 namespace {
 
-// Everything known after the simulation of one step.
-struct Step {
+// Everything known after the simulation of all chosen steps.
+struct Run {
   const Job& job;
-  const CostContext* costs;  // null if times are given
+  const KernelCosts* kernels;  // null if times are given
   Plan plan;
-  Program program;
-  Timeline timeline;
-  std::vector<DeviceTime> times;
-  std::vector<std::vector<MemoryPoint>> memory;
+  std::vector<StepFigures> steps;
 
-  int ranks() const { return static_cast<int>(plan.stages.size()); }
-  int replicas() const { return static_cast<int>(plan.micro_batches.size()); }
+  std::size_t ranks() const { return plan.stages.size(); }
+  std::size_t replicas() const { return plan.micro_batches.size(); }
   // A single simulated replica stands for all.
   double weight() const {
     return static_cast<double>(job.parallelism.data_parallel_size) /
            static_cast<double>(replicas());
   }
+  double step_count() const { return static_cast<double>(steps.size()); }
+  Time span() const {
+    Time sum{};
+    for (const StepFigures& s : steps) sum += s.span;
+    return sum;
+  }
 };
-
-Step simulate_step(const Job& job, const CostContext* costs, Plan plan) {
-  Program program = lower(job, plan, costs);
-  const auto bandwidths = costs ? costs->network.link_bandwidths() : std::vector<BytesPerSecond>{};
-  Timeline timeline = simulate(program, bandwidths);
-  auto times = account(program, timeline);
-  auto memory = memory_profile(program, timeline);
-  return {job,
-          costs,
-          std::move(plan),
-          std::move(program),
-          std::move(timeline),
-          std::move(times),
-          std::move(memory)};
-}
 
 // "vit.embedding, 9 x vit.block, 8 x llm.block", with virtual stages "... in 3 chunks (7 | 5 | 6)".
 std::string describe(const Model& model, const std::vector<Chunk>& chunks) {
@@ -72,113 +61,76 @@ std::string describe(const Model& model, const std::vector<Chunk>& chunks) {
   return out;
 }
 
-void measure_passes(const Step& s, int rank, StageRow& row) {
-  const MicroBatch& mb = s.plan.micro_batches.front().front();
-  for (const Chunk& chunk : s.plan.stages[static_cast<std::size_t>(rank)])
-    for (const PlannedLayer& p : chunk) {
-      const LayerCost& cost = s.costs->layers.cost(p.layer, mb, p.recompute);
-      row.forward += to_seconds(totals(cost.forward).time);
-      row.backward += to_seconds(totals(cost.recompute).time + totals(cost.backward).time);
-    }
-}
-
-// Forwards keep, backwards give back, in the order of the schedule.
-Bytes most_saved(const Step& s, int rank) {
-  const auto& chunks = s.plan.stages[static_cast<std::size_t>(rank)];
-  const auto& micro_batches = s.plan.micro_batches.front();
-  Bytes held{}, most{};
-  for (const Pass& pass : schedule(s.plan.schedule, s.ranks(), static_cast<int>(chunks.size()),
-                                   static_cast<std::int64_t>(micro_batches.size()), rank)) {
-    Bytes saved{};
-    for (const PlannedLayer& p : chunks[pass.chunk])
-      saved += s.costs->layers.cost(p.layer, micro_batches[pass.micro_batch], p.recompute).saved;
-    held += pass.forward ? saved : -saved;
-    most = std::max(most, held);
-  }
-  return most;
-}
-
-void measure_given(const Step& s, int rank, StageRow& row) {
-  const GivenTimes& given = *s.job.given_times;
-  const auto of = [&](const std::vector<Seconds>& times) {
-    const Seconds t = times.size() == 1 ? times.front() : times[static_cast<std::size_t>(rank)];
-    return t * static_cast<double>(s.job.parallelism.virtual_pipeline_stages);
-  };
-  row.forward = of(given.forward);
-  row.backward = of(given.backward);
-}
-
-void measure_state(const Step& s, int rank, StageRow& row) {
+void measure_state(const Run& run, StageRow& row) {
   std::int64_t trained = 0;
-  for (const Chunk& chunk : s.plan.stages[static_cast<std::size_t>(rank)]) {
-    row.parameters += parameters_per_gpu(s.job, chunk, false);
-    trained += parameters_per_gpu(s.job, chunk, true);
+  for (const Chunk& chunk : run.plan.stages[static_cast<std::size_t>(row.stage)]) {
+    row.parameters += parameters_per_gpu(run.job, chunk, false);
+    trained += parameters_per_gpu(run.job, chunk, true);
   }
-  const Parallelism& p = s.job.parallelism;
+  const Parallelism& p = run.job.parallelism;
   const ModelState state =
-      model_state(row.parameters, trained, p.data_parallel_size, p.zero_stage, s.job.software);
+      model_state(row.parameters, trained, p.data_parallel_size, p.zero_stage, run.job.software);
   row.weights = state.weights;
   row.gradients = state.gradients;
   row.optimizer = state.optimizer;
-  row.reserve = s.job.software.memory_reserve;
+  row.reserve = run.job.software.memory_reserve;
 }
 
-StageRow stage_row(const Step& s, int rank) {
+StageRow stage_row(const Run& run, std::size_t rank) {
   StageRow row;
-  row.stage = rank;
-  row.layers = describe(s.job.model, s.plan.stages[static_cast<std::size_t>(rank)]);
-  if (s.costs) {
-    measure_passes(s, rank, row);
-    measure_state(s, rank, row);
-    row.saved_activations = most_saved(s, rank);
-  } else {
-    measure_given(s, rank, row);
-  }
-  const double share = 1.0 / s.replicas();
-  for (int r = 0; r < s.replicas(); ++r) {
-    const auto d = static_cast<std::size_t>(r * s.ranks() + rank);
-    row.busy += to_seconds(s.times[d].busy) * share;
-    for (std::size_t k = 0; k < kBubbleKinds; ++k)
-      row.bubbles[k] += to_seconds(s.times[d].bubbles.times[k]) * share;
-    row.peak_activations = std::max(row.peak_activations, peak(s.memory[d]));
+  row.stage = static_cast<int>(rank);
+  row.layers = describe(run.job.model, run.plan.stages[rank]);
+  for (const Chunk& chunk : run.plan.stages[rank])
+    for (const PlannedLayer& p : chunk) {
+      if (p.layer.kind != LayerKind::block) continue;
+      ++row.blocks;
+      row.recomputed_blocks += p.recompute == Recompute::full;
+    }
+  if (run.kernels) measure_state(run, row);
+  const double step_share = 1 / run.step_count();
+  const double share = step_share / static_cast<double>(run.replicas());
+  for (const StepFigures& s : run.steps) {
+    row.forward += s.forward[rank] * step_share;
+    row.backward += s.backward[rank] * step_share;
+    for (std::size_t r = 0; r < run.replicas(); ++r) {
+      const std::size_t d = r * run.ranks() + rank;
+      row.busy += to_seconds(s.busy[d]) * share;
+      for (std::size_t k = 0; k < kBubbleKinds; ++k)
+        row.bubbles[k] += to_seconds(s.bubbles[d].times[k]) * share;
+      row.peak_activations = std::max(row.peak_activations, s.peaks[d]);
+      row.saved_activations = std::max(row.saved_activations, s.saved[d]);
+    }
   }
   row.peak_memory =
       row.weights + row.gradients + row.optimizer + row.peak_activations + row.reserve;
   return row;
 }
 
-void measure_kernels(const Step& s, RunResult& out) {
-  const double tp = s.job.parallelism.tensor_model_parallel_size;
-  for (const auto& micro_batches : s.plan.micro_batches)
-    for (const MicroBatch& mb : micro_batches)
-      for (const auto& chunks : s.plan.stages)
-        for (const Chunk& chunk : chunks)
-          for (const PlannedLayer& p : chunk) {
-            const LayerCost& c = s.costs->layers.cost(p.layer, mb, p.recompute);
-            out.model_flops += c.model_flops * s.weight();
-            const Flops executed =
-                totals(c.forward).flops + totals(c.recompute).flops + totals(c.backward).flops;
-            out.hardware_flops += executed * (tp * s.weight());
-            for (const auto* kernels : {&c.forward, &c.recompute, &c.backward})
-              for (const TimedKernel& k : *kernels)
-                out.source_shares[static_cast<std::size_t>(k.source)] += to_seconds(k.time).value;
-          }
-  double sum = 0;
-  for (double share : out.source_shares) sum += share;
-  for (double& share : out.source_shares) share /= sum;
+void measure_work(const Run& run, RunResult& out) {
+  const double tp = run.job.parallelism.tensor_model_parallel_size;
+  std::array<Time, kSources> sources{};
+  Time time{};
+  for (const StepFigures& s : run.steps) {
+    const double weight = run.weight() / run.step_count();
+    out.model_flops += s.work.model_flops * weight;
+    out.hardware_flops += s.work.kernels.flops * (tp * weight);
+    for (std::size_t i = 0; i < kSources; ++i) sources[i] += s.work.kernels.by_source[i];
+    time += s.work.kernels.time;
+  }
+  for (std::size_t i = 0; i < kSources; ++i) out.source_shares[i] = sources[i] / time;
   const double available =
-      out.iteration.value * static_cast<double>(out.gpus) * s.costs->kernels.peak().value;
+      out.iteration.value * static_cast<double>(out.gpus) * run.kernels->peak().value;
   out.mfu = out.model_flops.value / available;
   out.hfu = out.hardware_flops.value / available;
 }
 
-void measure_memory(const Step& s, RunResult& out) {
-  out.gpu_memory = s.job.cluster.gpu_memory;
+void measure_memory(const Run& run, RunResult& out) {
+  out.gpu_memory = run.job.cluster.gpu_memory;
   const StageRow* worst = nullptr;
   for (const StageRow& row : out.stages)
     if (!worst || row.peak_memory > worst->peak_memory) worst = &row;
   out.peak_memory = worst->peak_memory;
-  out.fits = out.peak_memory <= out.gpu_memory || !s.costs;
+  out.fits = out.peak_memory <= out.gpu_memory || !run.kernels;
   if (out.fits) return;
   const auto gib = [](Bytes b) { return static_cast<double>(b.value) / (1LL << 30); };
   out.reason = fmt::format(
@@ -190,94 +142,56 @@ void measure_memory(const Step& s, RunResult& out) {
       gib(worst->reserve));
 }
 
-void measure_steps(const Step& s, RunResult& out) {
-  for (int r = 0; r < s.replicas(); ++r) {
-    StepRow row;
-    row.replica = r;
-    row.iteration = out.iteration;
-    for (const MicroBatch& mb : s.plan.micro_batches[static_cast<std::size_t>(r)]) {
-      ++row.micro_batches;
-      row.samples += mb.samples;
-      row.llm_tokens += mb.llm.tokens();
-      for (const TokenBatch& e : mb.encoders) row.tiles += e.sequences();
-    }
-    Time idle{};
-    for (int rank = 0; rank < s.ranks(); ++rank)
-      idle += s.times[static_cast<std::size_t>(r * s.ranks() + rank)].bubbles.total();
-    row.bubble_share = idle / (s.timeline.span * s.ranks());
-    out.steps.push_back(row);
+// Rows of all steps; spans and memory of the one that is shown.
+void take_rows(Run& run, RunResult& out) {
+  for (StepFigures& s : run.steps) {
+    out.steps.insert(out.steps.end(), s.rows.begin(), s.rows.end());
+    if (s.spans.empty()) continue;
+    out.spans = std::move(s.spans);
+    out.memory = std::move(s.memory);
+  }
+  for (MemoryRow& row : out.memory) {
+    const StageRow& stage = out.stages[static_cast<std::size_t>(row.stage)];
+    row.bytes += stage.peak_memory - stage.peak_activations;
   }
 }
 
-void measure_spans(const Step& s, RunResult& out) {
-  const auto place = [&](SpanRow& row, DeviceId d) {
-    row.replica = static_cast<int>(d.value) / s.ranks();
-    row.stage = static_cast<int>(d.value) % s.ranks();
-  };
-  out.spans.reserve(s.program.tasks().size());
-  for (std::size_t t = 0; t < s.program.tasks().size(); ++t) {
-    const Task& task = s.program.tasks()[t];
-    SpanRow row;
-    place(row, Program::device_of(task.stream));
-    row.stream = name(Program::kind_of(task.stream));
-    row.kind = name(task.kind);
-    row.name = s.program.text(task.label);
-    row.micro_batch = task.micro_batch;
-    row.chunk = task.chunk;
-    row.start = s.timeline.start[t];
-    row.end = s.timeline.end[t];
-    row.bytes = task.bytes;
-    out.spans.push_back(std::move(row));
+void measure_data(const Run& run, RunResult& out) {
+  double samples = 0, tokens = 0, micro_batches = 0;
+  for (const StepRow& row : out.steps) {
+    samples += static_cast<double>(row.samples) * run.weight();
+    tokens += static_cast<double>(row.llm_tokens) * run.weight();
+    micro_batches += static_cast<double>(row.micro_batches) * run.weight();
   }
-  for (std::uint32_t d = 0; d < s.program.devices(); ++d)
-    for (const Bubble& gap : s.times[d].gaps) {
-      SpanRow row;
-      place(row, {d});
-      row.stream = name(StreamKind::compute);
-      row.kind = "bubble";
-      row.name = kBubbleNames[static_cast<std::size_t>(gap.kind)];
-      row.start = gap.start;
-      row.end = gap.end;
-      out.spans.push_back(std::move(row));
-    }
-}
-
-void measure_memory_profile(const Step& s, RunResult& out) {
-  for (std::uint32_t d = 0; d < s.program.devices(); ++d) {
-    const StageRow& stage = out.stages[d % static_cast<std::uint32_t>(s.ranks())];
-    const Bytes constant = stage.peak_memory - stage.peak_activations;
-    for (const MemoryPoint& p : s.memory[d])
-      out.memory.push_back(
-          {0, static_cast<int>(d) / s.ranks(), stage.stage, p.time, constant + p.bytes});
-  }
-}
-
-void measure_rates(const Step& s, RunResult& out) {
-  const double per_step = static_cast<double>(out.global_batch_size);
-  double tokens = 0;
-  for (const StepRow& row : out.steps) tokens += static_cast<double>(row.llm_tokens) * s.weight();
-  out.samples_per_s = per_step / out.iteration.value;
-  out.tokens_per_s_per_gpu = tokens / out.iteration.value / out.gpus;
-  out.samples = s.job.data.samples;
+  out.samples_per_micro_batch = samples / micro_batches;
+  if (!run.plan.pass) samples = static_cast<double>(out.global_batch_size);
+  const double seconds = to_seconds(run.span()).value;
+  out.samples_per_s = samples / seconds;
+  out.tokens_per_s_per_gpu = tokens / seconds / out.gpus;
+  out.samples = run.job.data.samples;
   constexpr double kSecondsPerDay = 86400;
-  out.gpu_days = out.gpus * out.iteration.value * out.samples / per_step / kSecondsPerDay;
-  for (const StageRow& row : out.stages)
-    for (std::size_t k = 0; k < kBubbleKinds; ++k)
-      out.bubble_shares[k] += row.bubbles[k] / out.iteration / static_cast<double>(s.ranks());
+  out.gpu_days = out.gpus * seconds * out.samples / samples / kSecondsPerDay;
+  if (!run.plan.pass) return;
+  out.pass_steps = run.plan.pass->steps();
+  out.pad_ratio = pad_ratio(run.job.data.set->samples, *run.plan.pass);
+  const DistRatio dist = dist_ratio(run.job.data.set->samples, *run.plan.pass);
+  out.dist_ratio_tiles = dist.tiles;
+  out.dist_ratio_tokens = dist.tokens;
 }
 
-RunResult measure(const Step& s, const Scenario& scenario, const std::string& calibration_hash) {
-  const Parallelism& p = s.job.parallelism;
+RunResult measure(Run run, const Scenario& scenario, const std::string& calibration_hash) {
+  const Job& job = run.job;
+  const Parallelism& p = job.parallelism;
   RunResult out;
-  out.name = s.job.name;
-  out.strategy = s.job.strategy;
-  out.model = s.job.model.name;
-  out.cluster = s.job.cluster.name;
+  out.name = job.name;
+  out.strategy = job.strategy;
+  out.model = job.model.name;
+  out.cluster = job.cluster.name;
   out.scenario_text = scenario.text;
   out.scenario_hash = scenario.hash;
   out.calibration_hash = calibration_hash;
-  out.seed = s.job.seed;
-  out.granularity = s.job.granularity == Granularity::stage ? "stage" : "kernel";
+  out.seed = job.seed;
+  out.granularity = job.granularity == Granularity::stage ? "stage" : "kernel";
   out.gpus = p.world_size();
   out.tp = p.tensor_model_parallel_size;
   out.pp = p.pipeline_model_parallel_size;
@@ -287,19 +201,42 @@ RunResult measure(const Step& s, const Scenario& scenario, const std::string& ca
   out.micro_batch_size = p.micro_batch_size;
   out.global_batch_size = p.global_batch_size;
   out.micro_batches = p.micro_batches();
-  out.iteration = to_seconds(s.timeline.span);
-  out.simulated_steps = 1;
-  for (int rank = 0; rank < s.ranks(); ++rank) out.stages.push_back(stage_row(s, rank));
-  if (s.costs) {
-    out.parameters = parameters(s.job.model);
-    measure_kernels(s, out);
+  out.iteration = to_seconds(run.span()) / run.step_count();
+  out.simulated_steps = static_cast<std::int64_t>(run.steps.size());
+  out.facts = run.plan.facts;
+  for (std::size_t rank = 0; rank < run.ranks(); ++rank) {
+    out.stages.push_back(stage_row(run, rank));
+    for (std::size_t k = 0; k < kBubbleKinds; ++k)
+      out.bubble_shares[k] +=
+          out.stages.back().bubbles[k] / out.iteration / static_cast<double>(run.ranks());
   }
-  measure_memory(s, out);
-  measure_steps(s, out);
-  measure_rates(s, out);
-  measure_spans(s, out);
-  measure_memory_profile(s, out);
+  if (run.kernels) {
+    out.parameters = parameters(job.model);
+    measure_work(run, out);
+  }
+  measure_memory(run, out);
+  take_rows(run, out);
+  measure_data(run, out);
   return out;
+}
+
+// Steps are independent; each thread has cost memos of its own, so the order does not matter.
+std::vector<StepFigures> simulate_pass(const Job& job, const Plan& plan, const Network& network,
+                                       const KernelCosts& kernels) {
+  const std::vector<std::int64_t> steps = chosen_steps(job, *plan.pass);
+  std::vector<StepFigures> figures(steps.size());
+  tbb::enumerable_thread_specific<LayerCosts> thread_costs(
+      [&] { return LayerCosts(job.model, job.parallelism, job.software, kernels, job.cluster); });
+  tbb::parallel_for(tbb::blocked_range<std::size_t>(0, steps.size()),
+                    [&](const tbb::blocked_range<std::size_t>& range) {
+                      const CostContext costs{network, kernels, thread_costs.local()};
+                      Plan step_plan = plan;
+                      for (std::size_t i = range.begin(); i < range.end(); ++i) {
+                        step_plan.micro_batches = micro_batches_of(job, *plan.pass, steps[i]);
+                        figures[i] = simulate_step(job, step_plan, &costs, steps[i], i == 0);
+                      }
+                    });
+  return figures;
 }
 
 }  // namespace
@@ -311,8 +248,11 @@ std::string calibration_hash(const std::filesystem::path& file) {
 
 RunResult run_scenario(const Scenario& scenario) {
   const Job& job = scenario.job;
-  if (job.given_times)
-    return measure(simulate_step(job, nullptr, plan_of_given_times(job)), scenario, "");
+  if (job.given_times) {
+    Plan plan = plan_of_given_times(job);
+    std::vector<StepFigures> steps = {simulate_step(job, plan, nullptr, 0, true)};
+    return measure({job, nullptr, std::move(plan), std::move(steps)}, scenario, "");
+  }
   const auto kernels = read_kernel_costs(scenario.calibration, job.cluster);
   return run_scenario(scenario, *kernels, calibration_hash(scenario.calibration));
 }
@@ -325,8 +265,13 @@ RunResult run_scenario(const Scenario& scenario, const KernelCosts& kernels,
   const Network network(job.cluster);
   LayerCosts layers(job.model, job.parallelism, job.software, kernels, job.cluster);
   const CostContext costs{network, kernels, layers};
-  return measure(simulate_step(job, &costs, strategy->make()->plan(job, layers)), scenario,
-                 calibration_hash);
+  Plan plan = strategy->make()->plan(job, costs);
+  std::vector<StepFigures> steps;
+  if (plan.pass)
+    steps = simulate_pass(job, plan, network, kernels);
+  else
+    steps = {simulate_step(job, plan, &costs, 0, true)};
+  return measure({job, &kernels, std::move(plan), std::move(steps)}, scenario, calibration_hash);
 }
 
 }  // namespace mllmsim

@@ -1,7 +1,8 @@
-// Timeline -> Metrics: simulates one step of a scenario's plan and measures it.
+// Timeline -> Metrics: simulates a step of a scenario's plan, or all steps of a pass over its data
+// set on every core, and measures them.
 //
-//   GPU-days = GPUs * iteration * samples / global batch          MFU = model FLOPs / (iteration *
-//   GPUs * peak) model FLOPs count forward and backward without recomputation, attention over the
+//   GPU-days = GPUs * iteration * samples / samples a step          MFU = model FLOPs / (iteration
+//   * GPUs * peak) model FLOPs count forward and backward without recomputation, attention over the
 //   full square (Megatron's convention); hardware FLOPs are what the kernels execute, recomputation
 //   included.
 //

@@ -79,6 +79,11 @@ void each_field(RowOf<RunResult> auto& run, Visitor& visit) {
   visit.field("gpu_days", run.gpu_days);
   visit.field("samples_per_s", run.samples_per_s);
   visit.field("tokens_per_s_per_gpu", run.tokens_per_s_per_gpu);
+  visit.field("samples_per_micro_batch", run.samples_per_micro_batch);
+  visit.field("pass_steps", run.pass_steps);
+  visit.field("pad_ratio", run.pad_ratio);
+  visit.field("dist_ratio_tiles", run.dist_ratio_tiles);
+  visit.field("dist_ratio_tokens", run.dist_ratio_tokens);
   visit.field("model_flops", run.model_flops);
   visit.field("hardware_flops", run.hardware_flops);
   visit.field("mfu", run.mfu);
@@ -95,6 +100,8 @@ void each_field(RowOf<StageRow> auto& row, Visitor& visit) {
   static const BubbleNames names = bubble_names("bubble_", "_s");
   visit.field("stage", row.stage);
   visit.field("layers", row.layers);
+  visit.field("blocks", row.blocks);
+  visit.field("recomputed_blocks", row.recomputed_blocks);
   visit.field("parameters", row.parameters);
   visit.field("forward_s", row.forward);
   visit.field("backward_s", row.backward);
@@ -144,6 +151,13 @@ void each_field(RowOf<MemoryRow> auto& row, Visitor& visit) {
   visit.field("stage", row.stage);
   visit.field("time_ns", row.time);
   visit.field("memory_bytes", row.bytes);
+}
+
+template <class Visitor>
+void each_field(RowOf<Fact> auto& row, Visitor& visit) {
+  visit.field("key", row.key);
+  visit.field("text", row.text);
+  visit.field("number", row.number);
 }
 
 // A field as one of the four types a column has.

@@ -1,4 +1,4 @@
-// What one run leaves: the rows of the five Parquet tables, before they are written. Plain values;
+// What one run leaves: the rows of the six Parquet tables, before they are written. Plain values;
 // nothing here feeds back into a simulation.
 #pragma once
 
@@ -9,14 +9,16 @@
 #include "cost_models/kernel_costs.hpp"
 #include "sim/bubbles.hpp"
 #include "sim/units.hpp"
+#include "strategies/fact.hpp"
 
 namespace mllmsim {
 
 // One pipeline rank, averaged over the simulated steps and replicas; memory is the maximum.
 struct StageRow {
   int stage = 0;
-  std::string layers;           // "vit.embedding, 22 x vit.block"
-  std::int64_t parameters = 0;  // on one GPU
+  std::string layers;                     // "vit.embedding, 22 x vit.block"
+  int blocks = 0, recomputed_blocks = 0;  // transformer layers; those recomputed in full
+  std::int64_t parameters = 0;            // on one GPU
   Seconds forward{},
       backward{};  // of one micro-batch through all its chunks, tp communication included
   Seconds busy{};  // compute of a step
@@ -82,6 +84,10 @@ struct RunResult {
   double samples = 0;   // of the whole run
   double gpu_days = 0;  // for `samples`
   double samples_per_s = 0, tokens_per_s_per_gpu = 0;
+  double samples_per_micro_batch = 0;
+  // Of a pass over a data set; 0 without one. See strategies/data/batching.hpp.
+  std::int64_t pass_steps = 0;
+  double pad_ratio = 0, dist_ratio_tiles = 0, dist_ratio_tokens = 0;
   Flops model_flops{}, hardware_flops{};             // of one step, all GPUs
   double mfu = 0, hfu = 0;                           // 0..1
   std::array<double, kBubbleKinds> bubble_shares{};  // of step time, mean over devices
@@ -89,6 +95,7 @@ struct RunResult {
   std::array<double, kSources> source_shares{};
   Bytes peak_memory{}, gpu_memory{};
 
+  std::vector<Fact> facts;  // what the strategy says of its plan
   std::vector<StageRow> stages;
   std::vector<StepRow> steps;
   std::vector<SpanRow> spans;

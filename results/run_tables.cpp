@@ -125,6 +125,9 @@ std::vector<Row> read_rows(const std::filesystem::path& path) {
 Table runs_table(std::span<const RunResult> runs) {
   return table_of<RunResult>(runs, [](const RunResult& run) { return std::span(&run, 1); });
 }
+Table plan_table(std::span<const RunResult> runs) {
+  return table_of<Fact>(runs, [](const RunResult& run) { return std::span(run.facts); });
+}
 Table stages_table(std::span<const RunResult> runs) {
   return table_of<StageRow>(runs, [](const RunResult& run) { return std::span(run.stages); });
 }
@@ -150,6 +153,7 @@ void write_run(const RunResult& run, const std::filesystem::path& dir) {
   make_directories(dir);
   const Metadata metadata = run_metadata(run);
   const std::span<const RunResult> runs(&run, 1);
+  write_parquet(plan_table(runs), metadata, dir / "plan.parquet");
   write_parquet(stages_table(runs), metadata, dir / "stages.parquet");
   write_parquet(steps_table(runs), metadata, dir / "steps.parquet");
   write_parquet(spans_table(runs), metadata, dir / "spans.parquet");
@@ -171,6 +175,7 @@ RunResult read_run(const std::filesystem::path& dir) {
   each_key(run, read);
   if (const auto it = metadata.find("scenario"); it != metadata.end())
     run.scenario_text = it->second;
+  run.facts = read_rows<Fact>(dir / "plan.parquet");
   run.stages = read_rows<StageRow>(dir / "stages.parquet");
   run.steps = read_rows<StepRow>(dir / "steps.parquet");
   run.spans = read_rows<SpanRow>(dir / "spans.parquet");

@@ -1,4 +1,5 @@
-// Runs as tables, and as a directory of Parquet files: runs, stages, steps, spans, memory.
+// Runs as tables, and as a directory of Parquet files: runs, plan, stages, steps, spans,
+// memory.
 //
 // Every row starts with run, strategy and scenario_hash, so files of several runs can be
 // concatenated. Each file's metadata has the scenario as resolved, its hash, the calibration's
@@ -14,6 +15,7 @@
 namespace mllmsim {
 
 Table runs_table(std::span<const RunResult> runs);
+Table plan_table(std::span<const RunResult> runs);
 Table stages_table(std::span<const RunResult> runs);
 Table steps_table(std::span<const RunResult> runs);
 Table spans_table(std::span<const RunResult> runs);
@@ -21,7 +23,7 @@ Table memory_table(std::span<const RunResult> runs);
 
 Metadata run_metadata(const RunResult& run);
 
-// Writes dir/{runs,stages,steps,spans,memory}.parquet, making the directory if needed.
+// Writes dir/{runs,plan,stages,steps,spans,memory}.parquet, making the directory if needed.
 void write_run(const RunResult& run, const std::filesystem::path& dir);
 
 // What write_run wrote. Throws EnvironmentError if a file is missing or is not one of ours.

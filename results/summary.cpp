@@ -119,6 +119,17 @@ std::string time_shares(const RunResult& run, const SummaryStyle& style) {
   return table.text(2, kWidth);
 }
 
+// "hidden_share_fine" reads "hidden share fine".
+std::string facts(const RunResult& run) {
+  TextTable table({{"plan", Align::left}, {"", Align::left, true}});
+  for (const Fact& fact : run.facts) {
+    std::string key = fact.key;
+    std::replace(key.begin(), key.end(), '_', ' ');
+    table.add_row({key, fact.text});
+  }
+  return table.text(2, kWidth);
+}
+
 std::string stages(const RunResult& run) {
   TextTable table({{"stage"},
                    {"layers", Align::left, true},
@@ -153,6 +164,7 @@ bool utf8_locale() {
 std::string summary(const RunResult& run, const SummaryStyle& style) {
   std::string out = headline(run);
   if (run.simulated_steps > 0) out += "\n" + figures(run) + "\n" + time_shares(run, style);
+  if (!run.facts.empty()) out += "\n" + facts(run);
   if (!run.stages.empty()) out += "\n" + stages(run);
   return out;
 }

@@ -68,13 +68,13 @@ class Checker {
 
   void tensor_parallel() const {
     for (std::size_t i = 0; i < job_.model.encoders.size(); ++i)
-      splits(job_.model.encoders[i].blocks, job_.model.encoders[i].pad_heads,
-             fmt::format("model.encoders.{}", i));
-    splits(job_.model.llm.blocks, job_.model.llm.pad_heads, "model.llm");
+      splits(job_.model.encoders[i].blocks, fmt::format("model.encoders.{}", i));
+    splits(job_.model.llm.blocks, "model.llm");
   }
 
   void data() const {
     const Data& d = job_.data;
+    if (d.set) return;  // its samples carry their own
     const double tiles = d.tiles_per_sample;
     if (job_.model.encoders.empty()) {
       if (tiles > 0) add("data.tiles_per_sample", "the model has no encoder");
@@ -95,7 +95,7 @@ class Checker {
   }
 
  private:
-  void splits(const Transformer& t, bool pad_heads, const std::string& module) const {
+  void splits(const Transformer& t, const std::string& module) const {
     const std::int64_t tp = job_.parallelism.tensor_model_parallel_size;
     const auto divides = [&](const char* key, std::int64_t size, const char* hint) {
       if (size % tp != 0)
@@ -104,9 +104,8 @@ class Checker {
     };
     divides("hidden_size", t.hidden_size, "");
     divides("intermediate_size", t.intermediate_size, "");
-    if (pad_heads) return;
-    divides("num_attention_heads", t.num_attention_heads,
-            "; pad_heads = true there would pad them");
+    if (t.uneven_heads != UnevenHeads::refuse) return;
+    divides("num_attention_heads", t.num_attention_heads, "; see uneven_heads");
     // With fewer KV heads than tp ranks, Megatron gives several ranks the same ones.
     if (tp % t.num_key_value_heads != 0) divides("num_key_value_heads", t.num_key_value_heads, "");
   }

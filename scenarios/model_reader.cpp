@@ -44,6 +44,7 @@ void read_blocks(TableReader& reader, Transformer& t) {
   reader.read("layer_scale", t.layer_scale);
   reader.read("drop_path", t.drop_path);
   reader.read("rotary", t.rotary);
+  reader.read("uneven_heads", t.uneven_heads, {"refuse", "pad", "replicate"});
 }
 
 Llm read_llm(const Node& table, const std::string& key, Problems& problems) {
@@ -59,7 +60,6 @@ Llm read_llm(const Node& table, const std::string& key, Problems& problems) {
     reader.problem("max_position_embeddings",
                    "missing: learned positions need it; or is it rotary = true?");
   reader.read("tie_word_embeddings", llm.tie_word_embeddings);
-  reader.read("pad_heads", llm.pad_heads);
   reader.read("trained", llm.trained);
   return llm;
 }
@@ -133,7 +133,6 @@ Encoder read_encoder(const Node& table, const std::string& key, std::int64_t llm
   reader.read("pixel_shuffle", shuffle, {1e-3, 1});
   read_tokens(reader, e, shuffle);
   read_projector(reader, e, shuffle, llm_width);
-  reader.read("pad_heads", e.pad_heads);
   reader.read("trained", e.trained);
   reader.read("projector_trained", e.projector_trained);
   return e;

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 
+#include "scenarios/data_lengths.hpp"
+#include "scenarios/data_mixture.hpp"
 #include "scenarios/text.hpp"
+#include "sim/errors.hpp"
 #include "strategies/strategy.hpp"
 
 namespace mllmsim {
@@ -77,6 +80,7 @@ WrittenParallelism read_parallelism(const Node& table, Problems& problems) {
     reader.problem("num_layers_per_virtual_pipeline_stage",
                    "give either this or virtual_pipeline_stages");
   reader.read("sequence_parallel", p.sequence_parallel);
+  reader.read("use_tp_pp_dp_mapping", p.use_tp_pp_dp_mapping);
   if (reader.read("zero_stage", p.zero_stage, {0, 3}) && p.zero_stage == 2)
     reader.problem("zero_stage", "expected 0, 1 or 3, found 2");
   reader.read("micro_batch_size", p.micro_batch_size, {1, 1e4});
@@ -100,9 +104,52 @@ RecomputePlan read_recompute(TableReader& run, Problems& problems) {
   return plan;
 }
 
-Data read_data(const Node& table, bool lengths_required, Problems& problems) {
+namespace {
+
+// A lengths file relative to the run's folder, or a mixture: a file there or a shipped name.
+DataSet load(const std::string& name, const std::filesystem::path& folder,
+             const std::vector<std::string>& changes, std::uint64_t seed) {
+  const std::filesystem::path beside = folder / name;
+  if (is_lengths_file(name))
+    return read_lengths(std::filesystem::exists(beside) ? beside : std::filesystem::path(name));
+  return generate(read_mixture(std::filesystem::exists(beside) ? beside.string() : name, changes),
+                  seed);
+}
+
+Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std::uint64_t seed,
+                   Problems& problems) {
+  Data data;
+  std::string name;
+  std::vector<std::string> changes;
+  std::int64_t max_tiles = 0;
+  const bool named = reader.read("set", name);
+  if (reader.read("max_tiles", max_tiles))
+    changes.push_back(fmt::format("max_tiles={}", max_tiles));
+  reader.read("batching", data.batching, {"random", "length", "device", "isf", "best-fit"});
+  reader.read("pack_tiles", data.pack_limits.tiles);
+  reader.read("pack_tokens", data.pack_limits.tokens);
+  reader.read("keep_tiles", data.keep_limits.tiles);
+  reader.read("keep_tokens", data.keep_limits.tokens);
+  reader.read("steps", data.steps, {0, 1e9});
+  if (max_tiles > 0 && named && is_lengths_file(name))
+    reader.problem("max_tiles", "a lengths file is as it is; only mixtures take this");
+  if (!named || name.empty()) return data;
+  try {
+    data.set = std::make_shared<const DataSet>(load(name, folder, changes, seed));
+    data.samples = static_cast<double>(data.set->samples.size());
+  } catch (const UserError& error) {
+    problems.add(reader.find("set")->position, "data.set", error.what());
+  }
+  return data;
+}
+
+}  // namespace
+
+Data read_data(const Node& table, bool lengths_required, const std::filesystem::path& folder,
+               std::uint64_t seed, Problems& problems) {
   constexpr Range kSamples{1, 1e15}, kTokens{1, 1e7}, kTiles{0, 1e5};
   TableReader reader(table, "data", problems);
+  if (reader.has("set")) return read_data_set(reader, folder, seed, problems);
   Data data;
   double tokens = 0;
   if (lengths_required)
@@ -129,16 +176,19 @@ Software read_software(const Node& table, Problems& problems) {
   reader.read("flash_attention", s.flash_attention);
   reader.read("flash_attention_generation", s.flash_attention_generation, {0, 3});
   reader.read("fused_kernels", s.fused_kernels);
+  reader.read("fused_norms", s.fused_norms);
   reader.read("dropout", s.dropout);
   reader.read("overlap_param_gather", s.overlap_param_gather);
   reader.read("overlap_grad_reduce", s.overlap_grad_reduce);
+  reader.read("reduce_scatter_grads", s.reduce_scatter_grads);
   reader.read("overlap_tp_backward", s.overlap_tp_backward);
   reader.read("overlap_tp_forward", s.overlap_tp_forward);
-  reader.read("fused_gradient_accumulation", s.fused_gradient_accumulation);
   reader.read("overlap_p2p", s.overlap_p2p);
   reader.read("scatter_gather_p2p", s.scatter_gather_p2p);
   reader.read("zero3_prefetch_layers", s.zero3_prefetch_layers, {0, 1e4});
   reader.read("grad_bytes_per_parameter", s.grad_bytes_per_parameter, kBytes);
+  reader.read("grad_accumulation_bytes_per_parameter", s.grad_accumulation_bytes_per_parameter,
+              kBytes);
   reader.read("optimizer_bytes_per_parameter", s.optimizer_bytes_per_parameter, kBytes);
   reader.read("host_time_per_kernel", s.host_time_per_kernel, Zero::allowed);
   reader.read("host_time_per_forward", s.host_time_per_forward, Zero::allowed);

@@ -2,6 +2,7 @@
 // them together is checked in checks.hpp, once all are read.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -22,7 +23,9 @@ struct WrittenParallelism {
 WrittenParallelism read_parallelism(const Node& table, Problems& problems);
 // "full", or a table by module.
 RecomputePlan read_recompute(TableReader& run, Problems& problems);
-Data read_data(const Node& table, bool lengths_required, Problems& problems);
+// `folder`: where a data set's file is looked for; `seed`: of a generated one.
+Data read_data(const Node& table, bool lengths_required, const std::filesystem::path& folder,
+               std::uint64_t seed, Problems& problems);
 Software read_software(const Node& table, Problems& problems);
 GivenTimes read_given_times(const Node& table, Problems& problems);
 // Sets the job's strategy and options: those given over the strategy's defaults.

@@ -60,7 +60,8 @@ class RunReader {
     else
       reader.find("software");
     const std::size_t before_data = problems_.count();
-    job_.data = read_data(table(reader, "data"), !job_.given_times, problems_);
+    job_.data = read_data(table(reader, "data"), !job_.given_times, out_.file.parent_path(),
+                          job_.seed, problems_);
     data_right_ = problems_.count() == before_data;
     read_strategy(reader, job_, problems_);
     read_model_and_cluster(reader);

@@ -9,16 +9,23 @@ std::int64_t norm_parameters(Norm norm, std::int64_t width) {
   return norm == Norm::layer_norm ? 2 * width : width;
 }
 
-std::int64_t block_parameters(const Transformer& t) {
+std::int64_t attention_parameters(const Transformer& t) {
   const std::int64_t h = t.hidden_size;
   const std::int64_t q = t.num_attention_heads * t.head_dim;
   const std::int64_t kv = t.num_key_value_heads * t.head_dim;
-  const std::int64_t mlp_in = (t.gated_mlp ? 2 : 1) * t.intermediate_size;
-  std::int64_t n = h * (q + 2 * kv) + q * h + h * mlp_in + t.intermediate_size * h;
+  std::int64_t n = h * (q + 2 * kv) + q * h;
   if (t.qkv_bias) n += q + 2 * kv;
-  if (t.linear_bias) n += h + mlp_in + h;
-  n += 2 * norm_parameters(t.norm, h);
+  if (t.linear_bias) n += h;
   if (t.qk_norm) n += norm_parameters(t.norm, q) + norm_parameters(t.norm, kv);
+  return n;
+}
+
+std::int64_t block_parameters(const Transformer& t) {
+  const std::int64_t h = t.hidden_size;
+  const std::int64_t mlp_in = (t.gated_mlp ? 2 : 1) * t.intermediate_size;
+  std::int64_t n = attention_parameters(t) + h * mlp_in + t.intermediate_size * h;
+  if (t.linear_bias) n += mlp_in + h;
+  n += 2 * norm_parameters(t.norm, h);
   if (t.layer_scale) n += 2 * h;
   return n;
 }
@@ -89,6 +96,13 @@ std::int64_t parameters(const Model& model) {
   std::int64_t n = 0;
   for (const Layer& layer : layers_of(model)) n += parameters(model, layer);
   return n;
+}
+
+std::int64_t parameters_per_rank(const Model& model, const Layer& layer, std::int64_t tp) {
+  const Transformer& t = blocks_of(model, layer);
+  const bool whole = layer.kind == LayerKind::block && t.replicates_attention(tp);
+  const std::int64_t replicated = whole ? attention_parameters(t) : 0;
+  return replicated + (parameters(model, layer) - replicated + tp - 1) / tp;
 }
 
 bool trained(const Model& model, const Layer& layer) {

@@ -17,6 +17,13 @@ namespace mllmsim {
 
 enum class Norm : std::uint8_t { layer_norm, rms_norm };
 
+// What tensor parallelism does with heads that do not divide by tp.
+enum class UnevenHeads : std::uint8_t {
+  refuse,
+  pad,        // with empty heads, to the next multiple of tp
+  replicate,  // every rank runs the whole attention; only the MLP is split
+};
+
 struct Transformer {
   std::int64_t num_hidden_layers = 0;
   std::int64_t hidden_size = 0;
@@ -33,6 +40,11 @@ struct Transformer {
   bool drop_path = false;    // stochastic depth on each residual branch (InternViT)
   bool rotary = false;       // rotary positions; otherwise learned ones in the embedding
   bool causal = false;
+  UnevenHeads uneven_heads = UnevenHeads::refuse;
+
+  bool replicates_attention(std::int64_t tp) const {
+    return uneven_heads == UnevenHeads::replicate && num_attention_heads % tp != 0;
+  }
 };
 
 struct Encoder {
@@ -43,7 +55,6 @@ struct Encoder {
   std::int64_t patch_values = 0;  // inputs a patch: 3 * patch * patch; 0: the embedding is free
   // Projector: norm, then GEMMs projector_sizes[0] -> [1] -> ... on the output tokens; empty: none.
   std::vector<std::int64_t> projector_sizes;
-  bool pad_heads = false;  // heads may be padded to the next multiple of tp
   bool trained = true;
   bool projector_trained = true;
 };
@@ -54,7 +65,6 @@ struct Llm {
   std::int64_t vocab_size = 0;
   std::int64_t max_position_embeddings = 0;  // learned positions only
   bool tie_word_embeddings = false;
-  bool pad_heads = false;
   bool trained = true;
 };
 
@@ -83,6 +93,8 @@ std::vector<Layer> layers_of(const Model& model);
 
 std::int64_t parameters(const Model& model, const Layer& layer);
 std::int64_t parameters(const Model& model);
+// What one of tp ranks holds, rounded up.
+std::int64_t parameters_per_rank(const Model& model, const Layer& layer, std::int64_t tp);
 
 bool trained(const Model& model, const Layer& layer);
 // Whether a gradient has to flow out of the layer's input: something before it in its chain is

@@ -1,6 +1,8 @@
 // How a model is spread over GPUs, in Megatron's words, and where each rank sits.
 //
-// Ranks are laid out tp fastest, then dp, then pp: rank = tp + TP * (dp + DP * pp).
+// Ranks are laid out tp fastest, then dp, then pp: rank = tp + TP * (dp + DP * pp). With
+// use_tp_pp_dp_mapping, pp comes before dp, so that a pipeline fills nodes and gradients cross
+// them.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +23,7 @@ struct Parallelism {
   bool sequence_parallel = false;
   int zero_stage =
       0;  // 0: all-reduce; 1: distributed optimizer; 3: parameters sharded too (needs pp = 1)
+  bool use_tp_pp_dp_mapping = false;
   std::int64_t micro_batch_size = 1;
   std::int64_t global_batch_size = 1;
 
@@ -31,7 +34,9 @@ struct Parallelism {
     return global_batch_size / (micro_batch_size * data_parallel_size);
   }
   int rank(int tp, int dp, int pp) const {
-    return tp + tensor_model_parallel_size * (dp + data_parallel_size * pp);
+    const int outer = use_tp_pp_dp_mapping ? pp + pipeline_model_parallel_size * dp
+                                           : dp + data_parallel_size * pp;
+    return tp + tensor_model_parallel_size * outer;
   }
 };
 
@@ -43,8 +48,12 @@ struct Software {
   // Which FlashAttention the framework has: 1, 2 or 3; 0, or one newer than what was measured, is
   // what the calibration measured.
   int flash_attention_generation = 0;
-  // Fused bias, activation, dropout, residual, norms and rotary; otherwise each its own kernel.
+  // Fused bias, activation, dropout, residual and rotary; otherwise each its own kernel, and
+  // attention copies its inputs and output between layouts.
   bool fused_kernels = true;
+  // One kernel a norm (Apex, Transformer Engine, flash-attn); otherwise RMSNorm operator by
+  // operator.
+  bool fused_norms = true;
   // Hidden and attention dropout, with their masks in memory.
   bool dropout = false;
 
@@ -52,14 +61,14 @@ struct Software {
   bool overlap_param_gather = true;
   // Only the last reduce-scatter (or all-reduce) of gradients is exposed.
   bool overlap_grad_reduce = true;
+  // zero_stage 1: gradients are reduce-scattered; otherwise all-reduced, though a rank updates only
+  // its own share (DeepSpeed's bf16 optimizer).
+  bool reduce_scatter_grads = true;
   // tp communication of a backward runs beside its GEMMs (Megatron since 2022).
   bool overlap_tp_backward = true;
   // tp communication of a forward, and the gather before a backward, run beside GEMMs cut into
   // pieces (Megatron's --tp-comm-overlap; needs sequence parallelism).
   bool overlap_tp_forward = false;
-  // Weight-gradient GEMMs add into the main gradient; otherwise a kernel of its own does, for every
-  // micro-batch (Megatron before 2022, DeepSpeed).
-  bool fused_gradient_accumulation = true;
   // Passes go on while activations and gradients travel between stages; otherwise a stage waits for
   // its own sends (Megatron before mid-2023).
   bool overlap_p2p = true;
@@ -78,7 +87,12 @@ struct Software {
   // every pass from an idle GPU.
   Seconds host_time_per_forward{1e-3};
 
-  int grad_bytes_per_parameter = 4;        // fp32 main gradients
+  int grad_bytes_per_parameter = 4;  // fp32 main gradients
+  // Memory traffic to add a micro-batch's weight gradients to the step's. 0: the GEMM does it
+  // (Megatron's gradient_accumulation_fusion); 10 as a kernel of its own (read 2 + 4, write 4), 6
+  // for fp16 gradients; 18
+  // with DeepSpeed's bf16 optimizer, which also zeroes bf16 gradients and adds to them.
+  int grad_accumulation_bytes_per_parameter = 0;
   int optimizer_bytes_per_parameter = 12;  // fp32 master weights and two Adam moments
   Bytes memory_reserve{4LL << 30};         // CUDA context, NCCL buffers, fragmentation
 };

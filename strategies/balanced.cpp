@@ -9,19 +9,19 @@ namespace {
 
 class Balanced : public Strategy {
  public:
-  Plan plan(const Job& job, LayerCosts& costs) const override {
+  Plan plan(const Job& job, const CostContext& costs) const override {
     const Parallelism& p = job.parallelism;
     const std::vector<Layer> layers = layers_of(job.model);
-    const MicroBatch mb = uniform_micro_batch(job);
+    const auto pass = pass_of(job);
+    const MicroBatch mb = typical_micro_batch(job, pass.get());
     std::vector<double> seconds;
     for (const Layer& layer : layers) {
-      const LayerCost& c = costs.cost(layer, mb, recompute_of(job, layer));
-      const Time t = totals(c.forward).time + totals(c.recompute).time + totals(c.backward).time;
-      seconds.push_back(to_seconds(t).value);
+      const LayerTotals t = costs.layers.total(layer, mb, recompute_of(job, layer));
+      seconds.push_back(to_seconds(t.forward.time + t.recompute.time + t.backward.time).value);
     }
     const auto stages = static_cast<std::size_t>(p.pipeline_model_parallel_size) *
                         static_cast<std::size_t>(p.virtual_pipeline_stages);
-    return plan_from(job, stages_from(job, layers, balanced_cut(seconds, stages)));
+    return plan_from(job, stages_from(job, layers, balanced_cut(seconds, stages)), pass);
   }
 };
 

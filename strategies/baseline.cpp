@@ -46,7 +46,7 @@ std::vector<std::size_t> given_blocks(const Job& job, std::size_t blocks, std::s
 
 class Baseline : public Strategy {
  public:
-  Plan plan(const Job& job, LayerCosts&) const override {
+  Plan plan(const Job& job, const CostContext&) const override {
     const Parallelism& p = job.parallelism;
     const auto stages = static_cast<std::size_t>(p.pipeline_model_parallel_size) *
                         static_cast<std::size_t>(p.virtual_pipeline_stages);
@@ -58,12 +58,7 @@ class Baseline : public Strategy {
   static std::vector<std::size_t> cut(const Job& job, const std::vector<Layer>& layers,
                                       std::size_t stages) {
     const auto& how = std::get<std::string>(job.options.at("partition"));
-    if (how == "parameters") {
-      std::vector<double> weights;
-      for (const Layer& l : layers)
-        weights.push_back(static_cast<double>(parameters(job.model, l)));
-      return balanced_cut(weights, stages);
-    }
+    if (how == "parameters") return cut_by_parameters(job, layers, stages);
     const std::vector<std::size_t> groups = block_groups(layers);
     if (how == "layers")
       return merged(groups, balanced_cut(std::vector<double>(groups.size(), 1.0), stages));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -12,15 +13,26 @@
 #include "sim/cluster.hpp"
 #include "sim/model.hpp"
 #include "sim/parallelism.hpp"
+#include "strategies/data/samples.hpp"
 
 namespace mllmsim {
 
-// Every sample alike. Real and generated lengths come with the data readers.
+// How samples form micro-batches: micro_batch_size of them, padded, in one of three orders; or one
+// pack each. See strategies/data/batching.hpp and strategies/omnibal/packing.hpp.
+enum class Batching : std::uint8_t { random, length, device, isf, best_fit };
+
+// Every sample alike, or every sample of a data set with its own length.
 struct Data {
   double samples = 0;                  // of the whole run, for GPU-days
   std::int64_t tokens_per_sample = 0;  // LLM tokens, image tokens included
   double tiles_per_sample =
       0;  // a micro-batch has round(tiles_per_sample * samples) of them, per encoder
+
+  std::shared_ptr<const DataSet> set;  // null: all samples alike
+  Batching batching = Batching::random;
+  Load pack_limits{};      // Q_v and Q_t; 0: chosen as the paper does
+  Load keep_limits{};      // Q'_v and Q'_t of ISF; 0: the paper's
+  std::int64_t steps = 0;  // to simulate, spread evenly over the pass; 0: all
 };
 
 // Recompute of one module, and optionally how many layers of it each pipeline stage recomputes (the

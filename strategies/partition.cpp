@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sim/errors.hpp"
+#include "strategies/data/pass.hpp"
 
 namespace mllmsim {
 namespace {
@@ -55,6 +56,13 @@ std::vector<std::size_t> balanced_cut(const std::vector<double>& weights, std::s
   return best_cut(n, parts, square, [](double a, double b) { return a + b; });
 }
 
+std::vector<std::size_t> cut_by_parameters(const Job& job, const std::vector<Layer>& layers,
+                                           std::size_t parts) {
+  std::vector<double> weights;
+  for (const Layer& l : layers) weights.push_back(static_cast<double>(parameters(job.model, l)));
+  return balanced_cut(weights, parts);
+}
+
 std::vector<std::size_t> block_groups(const std::vector<Layer>& layers) {
   std::vector<std::size_t> sizes;
   std::size_t pending = 0;
@@ -94,6 +102,14 @@ std::vector<std::vector<Chunk>> stages_from(const Job& job, const std::vector<La
   return stages;
 }
 
+std::shared_ptr<const Batches> pass_of(const Job& job) {
+  return job.data.set ? std::make_shared<const Batches>(batches_of(job)) : nullptr;
+}
+
+MicroBatch typical_micro_batch(const Job& job, const Batches* pass) {
+  return pass ? mean_micro_batch(job, *pass) : uniform_micro_batch(job);
+}
+
 MicroBatch uniform_micro_batch(const Job& job) {
   const std::int64_t samples = job.parallelism.micro_batch_size;
   MicroBatch mb;
@@ -105,14 +121,23 @@ MicroBatch uniform_micro_batch(const Job& job) {
 }
 
 Plan plan_from(const Job& job, std::vector<std::vector<Chunk>> stages) {
+  return plan_from(job, std::move(stages), pass_of(job));
+}
+
+Plan plan_from(const Job& job, std::vector<std::vector<Chunk>> stages,
+               std::shared_ptr<const Batches> pass) {
   const Parallelism& p = job.parallelism;
   Plan plan;
   plan.schedule = p.pipeline_model_parallel_size == 1 ? ScheduleKind::accumulate
                   : p.virtual_pipeline_stages > 1     ? ScheduleKind::interleaved
                                                       : ScheduleKind::one_f_one_b;
   plan.stages = std::move(stages);
-  plan.micro_batches = {std::vector<MicroBatch>(static_cast<std::size_t>(p.micro_batches()),
-                                                uniform_micro_batch(job))};
+  if (pass)
+    plan.micro_batches = micro_batches_of(job, *pass, 0);
+  else
+    plan.micro_batches = {std::vector<MicroBatch>(static_cast<std::size_t>(p.micro_batches()),
+                                                  uniform_micro_batch(job))};
+  plan.pass = std::move(pass);
   return plan;
 }
 

@@ -14,6 +14,10 @@ namespace mllmsim {
 // * n^2).
 std::vector<std::size_t> balanced_cut(const std::vector<double>& weights, std::size_t parts);
 
+// The largest part has as few parameters as can be: DeepSpeed's "parameters".
+std::vector<std::size_t> cut_by_parameters(const Job& job, const std::vector<Layer>& layers,
+                                           std::size_t parts);
+
 // Layers that a cut by layer count keeps together: an embedding with the block after it, a
 // projector or head with the block before it. Sizes of the groups, in order; every group has
 // exactly one block.
@@ -24,9 +28,12 @@ std::vector<std::size_t> block_groups(const std::vector<Layer>& layers);
 std::vector<std::vector<Chunk>> stages_from(const Job& job, const std::vector<Layer>& layers,
                                             const std::vector<std::size_t>& sizes);
 
-// The plan around a partition: the schedule that the parallel sizes ask for, and the job's uniform
-// micro-batches.
+// The plan around a partition: the schedule that the parallel sizes ask for, and the job's
+// micro-batches, all alike or those of the first step of its data set.
 Plan plan_from(const Job& job, std::vector<std::vector<Chunk>> stages);
+// The same with a pass over the data set that is known already; none if there is no data set.
+Plan plan_from(const Job& job, std::vector<std::vector<Chunk>> stages,
+               std::shared_ptr<const Batches> pass);
 
 // The plan of a job whose times are given: its stages hold no layers.
 Plan plan_of_given_times(const Job& job);
@@ -37,5 +44,11 @@ Recompute recompute_of(const Job& job, const Layer& layer);
 
 // One micro-batch of the job's uniform data.
 MicroBatch uniform_micro_batch(const Job& job);
+
+// The job's pass over its data set, or null.
+std::shared_ptr<const Batches> pass_of(const Job& job);
+
+// One micro-batch of mean size: what a plan is made for. `pass` may be null.
+MicroBatch typical_micro_batch(const Job& job, const Batches* pass);
 
 }  // namespace mllmsim

@@ -3,12 +3,15 @@
 // it is worth.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "sim/batch.hpp"
 #include "sim/model.hpp"
 #include "sim/parallelism.hpp"
 #include "sim/schedule.hpp"
+#include "strategies/data/batching.hpp"
+#include "strategies/fact.hpp"
 
 namespace mllmsim {
 
@@ -27,6 +30,9 @@ struct Plan {
   // [replica][index in its step]. A single replica stands for all of them when their data are
   // alike.
   std::vector<std::vector<MicroBatch>> micro_batches;
+  // With a data set: the whole pass. The micro-batches above are then those of one step at a time.
+  std::shared_ptr<const Batches> pass;
+  std::vector<Fact> facts;  // in the order they are told
 };
 
 }  // namespace mllmsim

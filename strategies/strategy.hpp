@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "cost_models/layers/layer_costs.hpp"
 #include "strategies/job.hpp"
+#include "strategies/lower/lower.hpp"
 #include "strategies/plan.hpp"
 
 namespace mllmsim {
@@ -25,7 +25,7 @@ struct OptionSpec {
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  virtual Plan plan(const Job& job, LayerCosts& costs) const = 0;
+  virtual Plan plan(const Job& job, const CostContext& costs) const = 0;
 };
 
 struct StrategyInfo {

@@ -17,7 +17,7 @@ class Saved {
   // A fused norm keeps its input. Eager RMSNorm keeps an fp32 copy of it and, for the gradient of
   // its weight, the normalised values in bf16.
   void add_norm(Norm norm, std::string_view name, std::int64_t values) {
-    if (s_.software.fused_kernels || norm == Norm::layer_norm)
+    if (s_.software.fused_norms || norm == Norm::layer_norm)
       add(name, values, 2);
     else
       add(name, values, 4 + (s_.trained ? 2 : 0));

@@ -5,8 +5,12 @@
 // rows; its GEMMs compute the whole square, as eager PyTorch does.
 #include "cost_models/layers/block_kernels.hpp"
 
+#include <array>
+
 namespace mllmsim {
 namespace {
+
+constexpr std::array<std::int64_t, 2> kTwoCopies = {2 + 2, 2 + 2};
 
 void flash(KernelList& list, const Block& b, const TokenBatch& batch, bool backward) {
   list.attention(backward ? "attention backward" : "attention",
@@ -70,10 +74,12 @@ std::vector<TimedKernel> attention_forward(const Block& b, const TokenBatch& bat
   KernelList list(b.setting);
   const std::int64_t tokens = batch.tokens();
   if (b.setting.software.flash_attention) {
-    // q, k and v out of the joint tensor, unless the kernel takes strided views of it.
-    if (!b.setting.software.fused_kernels)
-      list.elementwise("qkv split", tokens * b.shard.qkv(), 2 + 2);
+    // q, k and v out of the joint tensor and into the layout of the kernel, then stacked, and its
+    // output back; unless the kernel takes strided views.
+    const bool copies = !b.setting.software.fused_kernels;
+    if (copies) list.elementwise("qkv layout", tokens * b.shard.qkv(), kTwoCopies);
     flash(list, b, batch, false);
+    if (copies) list.elementwise("context layout", tokens * b.shard.q(), 2 + 2);
     return list.take();
   }
   if (b.shard.kv_heads < b.shard.heads)
@@ -86,11 +92,14 @@ std::vector<TimedKernel> attention_forward(const Block& b, const TokenBatch& bat
 std::vector<TimedKernel> attention_backward(const Block& b, const TokenBatch& batch) {
   KernelList list(b.setting);
   if (!b.setting.has_backward()) return {};
+  const std::int64_t tokens = batch.tokens();
   if (b.setting.software.flash_attention) {
+    const bool copies = !b.setting.software.fused_kernels;
+    if (copies) list.elementwise("context layout backward", tokens * b.shard.q(), 2 + 2);
     flash(list, b, batch, true);
+    if (copies) list.elementwise("qkv layout backward", tokens * b.shard.qkv(), kTwoCopies);
     return list.take();
   }
-  const std::int64_t tokens = batch.tokens();
   for (const SequenceGroup& g : batch.groups) unfused_backward(list, b, g);
   // The scores' 1/sqrt(head_dim) is part of the forward GEMM but not of its two backward ones.
   list.elementwise("scale query and key gradients", 2 * tokens * b.shard.q(), 2 + 2);

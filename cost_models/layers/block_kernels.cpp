@@ -20,7 +20,8 @@ struct BlockLinears {
 
 // InternViT normalises q and k over all heads, so ranks add up their sums of squares: an fp32 value
 // a token for each of q and k. The backward adds up as many.
-void qk_norm_sums(KernelList& list, std::int64_t tokens) {
+void qk_norm_sums(KernelList& list, const Block& b, std::int64_t tokens) {
+  if (b.shard.whole_attention) return;
   list.collective(CollectiveOp::all_reduce, Bytes{tokens * 2 * 4});
 }
 
@@ -32,7 +33,7 @@ std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens) {
   column_forward(list, s, BlockLinears(b).qkv, tokens);
   if (t.qkv_bias) bias_forward(list, tokens * b.shard.qkv());
   if (t.qk_norm) {
-    qk_norm_sums(list, tokens);
+    qk_norm_sums(list, b, tokens);
     norm_forward(list, s, t.norm, tokens, b.shard.q());
     norm_forward(list, s, t.norm, tokens, b.shard.kv());
   }
@@ -46,7 +47,10 @@ std::vector<TimedKernel> after_attention(const Block& b, std::int64_t tokens) {
   const BlockLinears linears(b);
   const std::int64_t rows = s.rows(tokens);
   KernelList list(s);
-  row_forward(list, s, linears.output, tokens);
+  if (b.shard.whole_attention)  // a rank goes on with its rows of a complete result
+    whole_forward(list, linears.output, tokens);
+  else
+    row_forward(list, s, linears.output, tokens);
   residual_forward(list, s, t, rows);
   norm_forward(list, s, t.norm, rows, t.hidden_size);
   column_forward(list, s, linears.up, tokens);
@@ -80,13 +84,16 @@ std::vector<TimedKernel> backward_before(const Block& b, std::int64_t tokens) {
   KernelList list(s);
   if (t.rotary) rotary(list, s, tokens * (b.shard.q() + b.shard.kv()));
   if (t.qk_norm) {
-    qk_norm_sums(list, tokens);
+    qk_norm_sums(list, b, tokens);
     norm_backward(list, s, t.norm, tokens, b.shard.q());
     norm_backward(list, s, t.norm, tokens, b.shard.kv());
   }
   list.elementwise("qkv gradient concat", tokens * b.shard.qkv(), 2 + 2);
   if (t.qkv_bias) bias_backward(list, s, tokens * b.shard.qkv());
-  column_backward(list, s, BlockLinears(b).qkv, tokens);
+  if (b.shard.whole_attention)
+    gathered_backward(list, s, BlockLinears(b).qkv, tokens);
+  else
+    column_backward(list, s, BlockLinears(b).qkv, tokens);
   norm_backward(list, s, t.norm, rows, t.hidden_size);
   if (s.input_gradient) fork_backward(list, t, rows);
   return list.take();
@@ -95,10 +102,15 @@ std::vector<TimedKernel> backward_before(const Block& b, std::int64_t tokens) {
 }  // namespace
 
 BlockShard::BlockShard(const Transformer& t, std::int64_t tp)
-    : heads(ceil_div(t.num_attention_heads, tp)),
-      kv_heads(ceil_div(t.num_key_value_heads, tp)),
+    : heads(t.num_attention_heads),
+      kv_heads(t.num_key_value_heads),
       head_dim(t.head_dim),
-      mlp(ceil_div(t.intermediate_size, tp)) {}
+      mlp(ceil_div(t.intermediate_size, tp)),
+      whole_attention(t.replicates_attention(tp)) {
+  if (whole_attention) return;
+  heads = ceil_div(heads, tp);
+  kv_heads = ceil_div(kv_heads, tp);
+}
 
 BlockParts block_parts(const Block& block, std::int64_t tokens) {
   BlockParts parts{before_attention(block, tokens), after_attention(block, tokens), {}, {}};

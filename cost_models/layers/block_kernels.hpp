@@ -15,10 +15,11 @@
 
 namespace mllmsim {
 
-// What one rank holds of a block. Heads that do not divide by tp are padded; where there are fewer
-// key-value heads than ranks, each rank holds a copy of one.
+// What one rank holds of a block. Heads that do not divide by tp are padded, or all of them are on
+// every rank; where there are fewer key-value heads than ranks, each rank holds a copy of one.
 struct BlockShard {
   std::int64_t heads = 0, kv_heads = 0, head_dim = 0, mlp = 0;
+  bool whole_attention = false;
 
   BlockShard(const Transformer& shape, std::int64_t tp);
   std::int64_t q() const { return heads * head_dim; }

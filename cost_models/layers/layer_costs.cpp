@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "cost_models/layers/activation_memory.hpp"
 #include "cost_models/layers/block_kernels.hpp"
@@ -19,11 +20,11 @@ GroupShape tp_group_of(int tp, const ClusterSpec& cluster) {
   return {tp, static_cast<int>(ceil_div(tp, cluster.gpus_per_node)), 1};
 }
 
-void check_heads(const std::string& name, const Transformer& t, bool pad_heads, int tp) {
-  if (pad_heads || t.num_attention_heads % tp == 0) return;
-  throw UserError("", "pad_heads",
+void check_heads(const std::string& name, const Transformer& t, int tp) {
+  if (t.uneven_heads != UnevenHeads::refuse || t.num_attention_heads % tp == 0) return;
+  throw UserError("", "uneven_heads",
                   fmt::format("{} attention heads of {} do not divide by "
-                              "tensor_model_parallel_size {}; set pad_heads or change it",
+                              "tensor_model_parallel_size {}; set uneven_heads or change it",
                               t.num_attention_heads, name, tp));
 }
 
@@ -103,6 +104,39 @@ void bound_by_host(std::vector<TimedKernel>& kernels, Seconds per_kernel) {
 
 }  // namespace
 
+namespace {
+
+// A layer and all it sees of a micro-batch whose sequences are alike.
+struct TotalKey {
+  LayerKind kind;
+  std::uint16_t module;
+  Recompute recompute;
+  std::int64_t sequences, tokens, image_tokens;
+
+  bool operator==(const TotalKey&) const = default;
+};
+
+struct TotalKeyHash {
+  std::size_t operator()(const TotalKey& key) const {
+    std::uint64_t h = static_cast<std::uint64_t>(key.kind) | std::uint64_t{key.module} << 8 |
+                      static_cast<std::uint64_t>(key.recompute) << 24;
+    for (const std::int64_t n : {key.sequences, key.tokens, key.image_tokens})
+      h = (h ^ static_cast<std::uint64_t>(n)) * 0x9E3779B97F4A7C15ULL;
+    return h ^ (h >> 32);
+  }
+};
+
+constexpr std::size_t kMostTotals = 1 << 16;  // then they are forgotten
+
+}  // namespace
+
+// The parts of a block that depend on the number of tokens alone.
+struct LayerCosts::BlockTotals {
+  KernelTotals forward, backward;
+  std::size_t forward_kernels = 0, backward_kernels = 0;
+  std::array<Bytes, 3> saved{};  // by recompute; with flash attention
+};
+
 // A new pack with a known number of tokens costs only its attention and a copy of the other parts.
 // Those are kept for good: token counts are bounded by the longest micro-batch.
 struct LayerCosts::Memo {
@@ -111,6 +145,8 @@ struct LayerCosts::Memo {
   Costs::iterator latest = costs.end();  // blocks of a stage are asked for one after another
   std::deque<Costs::iterator> oldest_first;
   std::map<std::pair<std::uint16_t, std::int64_t>, BlockParts> block_parts;  // by module, tokens
+  std::map<std::pair<std::uint16_t, std::int64_t>, BlockTotals> block_totals;
+  std::unordered_map<TotalKey, LayerTotals, TotalKeyHash> totals;
 
   const LayerCost* find(const AskedKey& key) {
     if (latest == costs.end() || latest->first.tied() != key.tied()) latest = costs.find(key);
@@ -137,14 +173,32 @@ struct LayerCosts::Memo {
   }
 };
 
+KernelTotals& KernelTotals::operator+=(const KernelTotals& other) {
+  time += other.time;
+  communication += other.communication;
+  flops += other.flops;
+  for (std::size_t s = 0; s < kSources; ++s) by_source[s] += other.by_source[s];
+  return *this;
+}
+
 KernelTotals totals(const std::vector<TimedKernel>& kernels) {
   KernelTotals sum;
   for (const TimedKernel& k : kernels) {
     sum.time += k.time;
     if (k.communication) sum.communication += k.time;
     sum.flops += k.flops;
+    sum.by_source[static_cast<std::size_t>(k.source)] += k.time;
   }
   return sum;
+}
+
+LayerTotals totals(const LayerCost& cost) {
+  return {totals(cost.forward),
+          totals(cost.recompute),
+          totals(cost.backward),
+          cost.model_flops,
+          cost.saved,
+          cost.working};
 }
 
 LayerCosts::LayerCosts(const Model& model, const Parallelism& parallelism, const Software& software,
@@ -156,8 +210,8 @@ LayerCosts::LayerCosts(const Model& model, const Parallelism& parallelism, const
       tp_group_(tp_group_of(parallelism.tensor_model_parallel_size, cluster)),
       memo_(std::make_unique<Memo>()) {
   const int tp = parallelism.tensor_model_parallel_size;
-  for (const Encoder& e : model.encoders) check_heads(e.name, e.blocks, e.pad_heads, tp);
-  check_heads(model.llm.name, model.llm.blocks, model.llm.pad_heads, tp);
+  for (const Encoder& e : model.encoders) check_heads(e.name, e.blocks, tp);
+  check_heads(model.llm.name, model.llm.blocks, tp);
 }
 
 LayerCosts::LayerCosts(LayerCosts&&) noexcept = default;
@@ -169,8 +223,7 @@ LayerSetting LayerCosts::setting_of(const Layer& layer) const {
           tp_group_,
           parallelism_.sequence_parallel && tp_group_.ranks > 1,
           trained(model_, layer),
-          needs_input_gradient(model_, layer),
-          !software_.fused_gradient_accumulation && parallelism_.micro_batches() > 1};
+          needs_input_gradient(model_, layer)};
 }
 
 std::int64_t LayerCosts::image_tokens(const MicroBatch& mb) const {
@@ -202,7 +255,7 @@ LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recomput
   const auto take = [&cost](LayerKernels kernels, const std::vector<SavedTensor>& saved) {
     cost.forward = std::move(kernels.forward);
     cost.backward = std::move(kernels.backward);
-    cost.saved = total(saved);
+    cost.saved = mllmsim::total(saved);
   };
   switch (layer.kind) {
     case LayerKind::block:
@@ -228,9 +281,70 @@ LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recomput
       break;
   }
   cost.model_flops = model_flops(layer, mb);
+  if (accumulates_gradients(s)) cost.backward.push_back(gradient_accumulation(layer));
   for (auto* kernels : {&cost.forward, &cost.recompute, &cost.backward})
     bound_by_host(*kernels, software_.host_time_per_kernel);
   return cost;
+}
+
+bool LayerCosts::host_bound(std::size_t kernels, Time on_gpu) const {
+  return to_time(software_.host_time_per_kernel * static_cast<double>(kernels)) > on_gpu;
+}
+
+const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, const Block& block,
+                                                        const TokenBatch& batch) {
+  const std::pair key{layer.module, batch.tokens()};
+  const auto found = memo_->block_totals.find(key);
+  if (found != memo_->block_totals.end()) return found->second;
+  const BlockParts& parts = memo_->parts(block, layer.module, batch.tokens());
+  BlockTotals t;
+  for (const auto* list : {&parts.before_attention, &parts.after_attention}) {
+    t.forward += totals(*list);
+    t.forward_kernels += list->size();
+  }
+  for (const auto* list : {&parts.backward_after, &parts.backward_before}) {
+    t.backward += totals(*list);
+    t.backward_kernels += list->size();
+  }
+  if (accumulates_gradients(block.setting)) {
+    t.backward += totals({gradient_accumulation(layer)});
+    ++t.backward_kernels;
+  }
+  for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
+    t.saved[static_cast<std::size_t>(r)] = mllmsim::total(block_activations(block, batch, r));
+  return memo_->block_totals.emplace(key, t).first->second;
+}
+
+LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recompute recompute) {
+  const TokenBatch& batch = is_llm(model_, layer) ? mb.llm : mb.encoders[layer.module];
+  // Tiles are all alike, and other layers depend on token counts: those totals are remembered.
+  if (layer.kind != LayerKind::block || batch.groups.size() == 1) {
+    const bool embedding = layer.kind == LayerKind::embedding && is_llm(model_, layer);
+    const TotalKey key{layer.kind,        layer.module,   recompute,
+                       batch.sequences(), batch.tokens(), embedding ? image_tokens(mb) : 0};
+    if (memo_->totals.size() > kMostTotals) memo_->totals.clear();
+    const auto [found, added] = memo_->totals.try_emplace(key);
+    if (added) found->second = totals(compute(layer, mb, recompute));
+    return found->second;
+  }
+  if (!software_.flash_attention) return totals(cost(layer, mb, recompute));
+  const Block block(blocks_of(model_, layer), setting_of(layer));
+  const BlockTotals& parts = block_totals(layer, block, batch);
+  const std::vector<TimedKernel> forward = attention_forward(block, batch);
+  const std::vector<TimedKernel> backward = attention_backward(block, batch);
+  LayerTotals t;
+  t.forward = parts.forward;
+  t.forward += totals(forward);
+  t.backward = parts.backward;
+  t.backward += totals(backward);
+  if (host_bound(parts.forward_kernels + forward.size(), t.forward.time) ||
+      host_bound(parts.backward_kernels + backward.size(), t.backward.time))
+    return totals(cost(layer, mb, recompute));
+  if (block.setting.has_backward() && recompute == Recompute::full) t.recompute = t.forward;
+  t.model_flops = model_flops(layer, mb);
+  t.saved = parts.saved[static_cast<std::size_t>(recompute)];
+  t.working = parts.saved[static_cast<std::size_t>(Recompute::none)] - t.saved;
+  return t;
 }
 
 LayerCost LayerCosts::block_cost(const Layer& layer, const TokenBatch& batch, Recompute recompute) {
@@ -246,9 +360,22 @@ LayerCost LayerCosts::block_cost(const Layer& layer, const TokenBatch& batch, Re
     // Flash attention recomputes its scores in its own backward, whatever is asked.
     if (recompute == Recompute::selective && !software_.flash_attention) cost.recompute = attention;
   }
-  cost.saved = total(block_activations(block, batch, recompute));
-  cost.working = total(block_activations(block, batch, Recompute::none)) - cost.saved;
+  cost.saved = mllmsim::total(block_activations(block, batch, recompute));
+  cost.working = mllmsim::total(block_activations(block, batch, Recompute::none)) - cost.saved;
   return cost;
+}
+
+// With sharded parameters only a share is left after the reduce-scatter.
+bool LayerCosts::accumulates_gradients(const LayerSetting& s) const {
+  return s.trained && parallelism_.zero_stage < 3 &&
+         software_.grad_accumulation_bytes_per_parameter > 0;
+}
+
+TimedKernel LayerCosts::gradient_accumulation(const Layer& layer) const {
+  const std::int64_t parameters = parameters_per_rank(model_, layer, tp_group_.ranks);
+  const Bytes bytes{parameters * software_.grad_accumulation_bytes_per_parameter};
+  const Cost cost = kernels_.memory_bound({MemoryOp::elementwise, bytes});
+  return {"gradient accumulation", false, to_time(cost.time), {}, cost.source};
 }
 
 // Megatron's convention: 2 FLOPs a matrix value and token for each pass, attention over the whole

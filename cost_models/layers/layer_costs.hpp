@@ -11,6 +11,7 @@
 // attention, executed or not, as the usual definitions of MFU and HFU do.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,23 @@ struct TimedKernel {
   Source source = Source::estimate;
 };
 
+// Sums of a kernel list: what one task of stage granularity needs.
+struct KernelTotals {
+  Time time{};  // communication included
+  Time communication{};
+  Flops flops{};
+  std::array<Time, kSources> by_source{};  // what the time rests on
+
+  KernelTotals& operator+=(const KernelTotals& other);
+};
+KernelTotals totals(const std::vector<TimedKernel>& kernels);
+
+struct LayerTotals {
+  KernelTotals forward, recompute, backward;
+  Flops model_flops{};
+  Bytes saved{}, working{};
+};
+
 struct LayerCost {
   std::vector<TimedKernel> forward;
   // What runs again before (full) or within (selective) the backward.
@@ -42,14 +60,9 @@ struct LayerCost {
   Bytes working{};
 };
 
-// Sums of a kernel list: what one task of stage granularity needs.
-struct KernelTotals {
-  Time time{};  // communication included
-  Time communication{};
-  Flops flops{};
-};
-KernelTotals totals(const std::vector<TimedKernel>& kernels);
+LayerTotals totals(const LayerCost& cost);
 
+struct Block;
 struct LayerSetting;
 
 class LayerCosts {
@@ -65,6 +78,10 @@ class LayerCosts {
   static constexpr std::size_t kRemembered = 8192;
   const LayerCost& cost(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
 
+  // The totals of cost(), without listing kernels: what changes from pack to pack is only
+  // attention.
+  LayerTotals total(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
+
   // Activations that leave `layer` towards the next pipeline stage, for the whole tp group;
   // includes outputs of earlier encoders that only pass through.
   Bytes boundary(const Layer& layer, const MicroBatch& micro_batch) const;
@@ -76,10 +93,15 @@ class LayerCosts {
 
  private:
   struct Memo;
+  struct BlockTotals;
 
   LayerSetting setting_of(const Layer& layer) const;
   LayerCost compute(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
   LayerCost block_cost(const Layer& layer, const TokenBatch& batch, Recompute recompute);
+  const BlockTotals& block_totals(const Layer& layer, const Block& block, const TokenBatch& batch);
+  bool host_bound(std::size_t kernels, Time on_gpu) const;
+  bool accumulates_gradients(const LayerSetting& setting) const;
+  TimedKernel gradient_accumulation(const Layer& layer) const;
   Flops model_flops(const Layer& layer, const MicroBatch& micro_batch) const;
   std::int64_t image_tokens(const MicroBatch& micro_batch) const;
 

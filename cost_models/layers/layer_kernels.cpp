@@ -33,18 +33,9 @@ Gemm weight_gradient(const Linear& l, std::int64_t tokens) {
   return {l.inputs, l.outputs, tokens, GemmPass::weight_gradient};
 }
 
-// fp16 or bf16 gradients of this micro-batch into those of the step.
-void accumulate(KernelList& list, const LayerSetting& s, const Linear& l) {
-  if (s.separate_accumulation)
-    list.elementwise("gradient accumulation", l.inputs * l.outputs,
-                     kActivationBytes + 2 * s.software.grad_bytes_per_parameter);
-}
-
 void weight_backward(KernelList& list, const LayerSetting& s, const Linear& l,
                      std::int64_t tokens) {
-  if (!s.trained) return;
-  list.gemm(l.weight_gradient_name, weight_gradient(l, tokens));
-  accumulate(list, s, l);
+  if (s.trained) list.gemm(l.weight_gradient_name, weight_gradient(l, tokens));
 }
 
 }  // namespace
@@ -122,28 +113,44 @@ void column_forward(KernelList& list, const LayerSetting& s, const Linear& l, st
   list.gemm(l.forward, gemm);
 }
 
-void column_backward(KernelList& list, const LayerSetting& s, const Linear& l,
-                     std::int64_t tokens) {
-  const Bytes x = activation(tokens, l.inputs);
-  const auto gemm_and = [&](std::string_view name, const Gemm& gemm, CollectiveOp op) {
-    if (s.software.overlap_tp_backward) return list.gemm_beside(name, gemm, op, x);
-    list.gemm(name, gemm);
-    list.collective(op, x);
-  };
+namespace {
+
+void gemm_and(KernelList& list, const LayerSetting& s, std::string_view name, const Gemm& gemm,
+              CollectiveOp op, Bytes x) {
+  if (s.software.overlap_tp_backward) return list.gemm_beside(name, gemm, op, x);
+  list.gemm(name, gemm);
+  list.collective(op, x);
+}
+
+// With x gathered for the weight gradient that follows.
+void input_gradient_of(KernelList& list, const LayerSetting& s, const Linear& l,
+                       std::int64_t tokens) {
   const Gemm for_input = input_gradient(l, tokens);
   if (s.trained && s.sequence_parallel)
-    gemm_and(l.input_gradient_name, for_input, CollectiveOp::all_gather);
+    gemm_and(list, s, l.input_gradient_name, for_input, CollectiveOp::all_gather,
+             activation(tokens, l.inputs));
   else
     list.gemm(l.input_gradient_name, for_input);
+}
 
+}  // namespace
+
+void column_backward(KernelList& list, const LayerSetting& s, const Linear& l,
+                     std::int64_t tokens) {
+  input_gradient_of(list, s, l, tokens);
+  const Bytes x = activation(tokens, l.inputs);
   const CollectiveOp reduce =
       s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
-  if (s.trained) {
-    gemm_and(l.weight_gradient_name, weight_gradient(l, tokens), reduce);
-    accumulate(list, s, l);
-  } else {
+  if (s.trained)
+    gemm_and(list, s, l.weight_gradient_name, weight_gradient(l, tokens), reduce, x);
+  else
     list.collective(reduce, x);
-  }
+}
+
+void gathered_backward(KernelList& list, const LayerSetting& s, const Linear& l,
+                       std::int64_t tokens) {
+  input_gradient_of(list, s, l, tokens);
+  weight_backward(list, s, l, tokens);
 }
 
 void row_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {

@@ -26,8 +26,6 @@ struct LayerSetting {
   bool sequence_parallel = false;
   bool trained = true;
   bool input_gradient = true;
-  // Weight gradients of a micro-batch are added to those before by a kernel of its own.
-  bool separate_accumulation = false;
 
   std::int64_t tp() const { return tp_group.ranks; }
   bool overlaps_forward() const { return sequence_parallel && software.overlap_tp_forward; }
@@ -94,6 +92,9 @@ void column_forward(KernelList& list, const LayerSetting& s, const Linear& linea
                     std::int64_t tokens);
 void column_backward(KernelList& list, const LayerSetting& s, const Linear& linear,
                      std::int64_t tokens);
+// As column_backward, where every rank holds all columns, so the gradient of x is complete.
+void gathered_backward(KernelList& list, const LayerSetting& s, const Linear& linear,
+                       std::int64_t tokens);
 
 // Rows split: every rank has a share of x and makes a partial sum of y, which is reduced (scattered
 // with sequence parallel). Backward, sequence parallel gathers the gradient of y with nothing to

@@ -53,7 +53,7 @@ bool fused_residual(const LayerSetting& s, const Transformer& t) {
 void norm_forward(KernelList& list, const LayerSetting& s, Norm norm, std::int64_t rows,
                   std::int64_t width) {
   // PyTorch's own LayerNorm is a single kernel even in eager mode.
-  if (s.software.fused_kernels || norm == Norm::layer_norm)
+  if (s.software.fused_norms || norm == Norm::layer_norm)
     list.memory("norm", MemoryOp::norm, rows, width, 2 + 2);
   else
     list.elementwise("norm", rows * width, kEagerRmsForward);
@@ -61,7 +61,7 @@ void norm_forward(KernelList& list, const LayerSetting& s, Norm norm, std::int64
 
 void norm_backward(KernelList& list, const LayerSetting& s, Norm norm, std::int64_t rows,
                    std::int64_t width) {
-  if (s.software.fused_kernels) {
+  if (s.software.fused_norms) {
     list.memory("norm backward", MemoryOp::norm_backward, rows, width, 2 + 2 + 2);
   } else if (norm == Norm::layer_norm) {
     list.memory("norm backward", MemoryOp::norm_backward, rows, width, 2 + 2 + 2);

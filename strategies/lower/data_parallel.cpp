@@ -119,8 +119,9 @@ void Lowering::add_parameter_gathers(int rank) {
 }
 
 void Lowering::add_gradient_reductions(int rank) {
-  const CollectiveOp op =
-      job_.parallelism.zero_stage == 1 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
+  const CollectiveOp op = job_.parallelism.zero_stage == 1 && job_.software.reduce_scatter_grads
+                              ? CollectiveOp::reduce_scatter
+                              : CollectiveOp::all_reduce;
   const auto last = static_cast<std::uint32_t>(micro_batches(0) - 1);
   const auto reduce = [&](std::int64_t n, auto&& last_task_of_replica) {
     if (n == 0) return;

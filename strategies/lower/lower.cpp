@@ -8,24 +8,30 @@
 
 namespace mllmsim {
 
-Program lower(const Job& job, const Plan& plan, const CostContext* costs) {
+Program lower(const Job& job, const Plan& plan, const CostContext* costs,
+              const PlanCosts* plan_costs) {
   check(costs != nullptr || job.given_times, "lowering needs costs or given times");
   check(!plan.stages.empty() && !plan.micro_batches.empty(), "a plan has stages and micro-batches");
-  return Lowering(job, plan, costs).run();
+  if (costs == nullptr || plan_costs != nullptr)
+    return Lowering(job, plan, costs, plan_costs).run();
+  const PlanCosts own(plan, costs->layers);
+  return Lowering(job, plan, costs, &own).run();
 }
 
 std::int64_t parameters_per_gpu(const Job& job, const Chunk& chunk, bool only_trained) {
   std::int64_t n = 0;
   for (const PlannedLayer& p : chunk)
-    if (!only_trained || trained(job.model, p.layer)) n += parameters(job.model, p.layer);
-  const int tp = job.parallelism.tensor_model_parallel_size;
-  return (n + tp - 1) / tp;
+    if (!only_trained || trained(job.model, p.layer))
+      n += parameters_per_rank(job.model, p.layer, job.parallelism.tensor_model_parallel_size);
+  return n;
 }
 
-Lowering::Lowering(const Job& job, const Plan& plan, const CostContext* costs)
+Lowering::Lowering(const Job& job, const Plan& plan, const CostContext* costs,
+                   const PlanCosts* plan_costs)
     : job_(job),
       plan_(plan),
       costs_(costs),
+      plan_costs_(plan_costs),
       program_(static_cast<std::uint32_t>(replicas() * ranks())),
       last_kernel_(program_.devices()),
       p2p_links_(program_.devices() * 2) {

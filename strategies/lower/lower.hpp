@@ -16,6 +16,8 @@
 namespace mllmsim {
 
 // Where durations come from. Not needed if the job gives its times.
+class PlanCosts;
+
 struct CostContext {
   const Network& network;
   const KernelCosts& kernels;
@@ -25,6 +27,8 @@ struct CostContext {
 // Parameters of a chunk on one GPU: 1/tp of its layers'.
 std::int64_t parameters_per_gpu(const Job& job, const Chunk& chunk, bool only_trained);
 
-Program lower(const Job& job, const Plan& plan, const CostContext* costs);
+// `plan_costs` are those of the plan's micro-batches, if they are known already.
+Program lower(const Job& job, const Plan& plan, const CostContext* costs,
+              const PlanCosts* plan_costs = nullptr);
 
 }  // namespace mllmsim

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "strategies/lower/lower.hpp"
+#include "strategies/lower/plan_costs.hpp"
 
 namespace mllmsim {
 
@@ -23,7 +24,8 @@ struct PassTasks {
 
 class Lowering {
  public:
-  Lowering(const Job& job, const Plan& plan, const CostContext* costs);
+  // Both costs are null if times are given.
+  Lowering(const Job& job, const Plan& plan, const CostContext* costs, const PlanCosts* plan_costs);
   Program run();
 
  private:
@@ -49,9 +51,10 @@ class Lowering {
   PassTasks add_pass(DeviceId device, int rank, const Pass& pass, const MicroBatch& micro_batch);
   bool by_layer(int rank, const Pass& pass) const;
   PassTasks add_given_pass(DeviceId device, int rank, const Pass& pass);
-  Segment add_chunk(DeviceId device, const Chunk& chunk, const Pass& pass, const MicroBatch& mb);
-  Segment add_layer(DeviceId device, const PlannedLayer& layer, const Pass& pass,
-                    const MicroBatch& mb);
+  Segment add_chunk(DeviceId device, const Chunk& chunk, const Pass& pass);
+  Segment add_layer(DeviceId device, const PlannedLayer& layer, const Pass& pass);
+  Segment add_compute(DeviceId device, const Pass& pass, const ChunkCost& cost,
+                      std::uint32_t label);
   Segment add_kernels(DeviceId device, const PlannedLayer& layer, const Pass& pass,
                       const MicroBatch& mb);
   TaskId add_start(DeviceId device, int rank, const Pass& pass, const MicroBatch& mb);
@@ -85,6 +88,7 @@ class Lowering {
   const Job& job_;
   const Plan& plan_;
   const CostContext* costs_;
+  const PlanCosts* plan_costs_;
   Program program_;
   std::vector<std::vector<Pass>> schedules_;  // by rank
   std::vector<PassTasks> passes_;             // by replica, rank, micro-batch, chunk, direction

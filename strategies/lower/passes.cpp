@@ -73,12 +73,12 @@ PassTasks Lowering::add_pass(DeviceId d, int rank, const Pass& pass, const Micro
   PassTasks out;
   out.start = add_start(d, rank, pass, mb);
   if (job_.granularity == Granularity::stage && !by_layer(rank, pass)) {
-    out.segments.push_back(add_chunk(d, layers, pass, mb));
+    out.segments.push_back(add_chunk(d, layers, pass));
     return out;
   }
   const auto add = [&](const PlannedLayer& layer) {
     out.segments.push_back(job_.granularity == Granularity::stage
-                               ? add_layer(d, layer, pass, mb)
+                               ? add_layer(d, layer, pass)
                                : add_kernels(d, layer, pass, mb));
   };
   if (pass.forward)
@@ -88,39 +88,35 @@ PassTasks Lowering::add_pass(DeviceId d, int rank, const Pass& pass, const Micro
   return out;
 }
 
-Segment Lowering::add_chunk(DeviceId d, const Chunk& layers, const Pass& pass,
-                            const MicroBatch& mb) {
+Segment Lowering::add_compute(DeviceId d, const Pass& pass, const ChunkCost& cost,
+                              std::uint32_t label) {
+  const KernelTotals& kernels = pass.forward ? cost.forward : cost.backward;
   Task task;
-  Bytes saved{}, working{};
-  for (const PlannedLayer& planned : layers) {
-    const LayerCost& cost = costs_->layers.cost(planned.layer, mb, planned.recompute);
-    const auto add = [&](const KernelTotals& t) {
-      task.duration += t.time;
-      task.communication += t.communication;
-    };
-    if (pass.forward) {
-      add(totals(cost.forward));
-    } else {
-      add(totals(cost.recompute));
-      add(totals(cost.backward));
-    }
-    saved += cost.saved;
-    working = std::max(working, cost.working);
-  }
+  task.duration = kernels.time;
+  task.communication = kernels.communication;
   task.stream = Program::stream(d, StreamKind::compute);
   task.kind = pass.forward ? TaskKind::forward : TaskKind::backward;
-  task.label = chunk_label(layers);
+  task.label = label;
   task.micro_batch = static_cast<std::int32_t>(pass.micro_batch);
   task.chunk = static_cast<std::int16_t>(pass.chunk);
-  task.memory_at_start = pass.forward ? saved.value : working.value;
-  task.memory_at_end = pass.forward ? 0 : -saved.value - working.value;
+  task.memory_at_start = pass.forward ? cost.saved.value : cost.working.value;
+  task.memory_at_end = pass.forward ? 0 : -cost.saved.value - cost.working.value;
   const TaskId id = program_.add(task);
   return {id, id, {}};
 }
 
-Segment Lowering::add_layer(DeviceId d, const PlannedLayer& layer, const Pass& pass,
-                            const MicroBatch& mb) {
-  Segment segment = add_chunk(d, {layer}, pass, mb);
+Segment Lowering::add_chunk(DeviceId d, const Chunk& layers, const Pass& pass) {
+  const std::size_t pipeline = plan_.stages.size();
+  const ChunkCost& cost =
+      plan_costs_->chunk(d.value / pipeline, pass.micro_batch, d.value % pipeline, pass.chunk);
+  return add_compute(d, pass, cost, chunk_label(layers));
+}
+
+Segment Lowering::add_layer(DeviceId d, const PlannedLayer& layer, const Pass& pass) {
+  const LayerTotals& t = plan_costs_->layer(d.value / plan_.stages.size(), pass.micro_batch, layer);
+  ChunkCost cost{t.forward, t.recompute, t.saved, t.working};
+  cost.backward += t.backward;
+  Segment segment = add_compute(d, pass, cost, chunk_label({layer}));
   segment.layer = layer;
   return segment;
 }

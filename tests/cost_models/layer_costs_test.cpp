@@ -22,16 +22,9 @@ struct Fixture {
   SimpleCosts kernels;
   LayerCosts costs;
 
-  Fixture(Model m, int tp, bool sequence_parallel, const Software& software,
-          std::int64_t micro_batches = 1)
+  Fixture(Model m, int tp, bool sequence_parallel, const Software& software)
       : model(std::move(m)),
-        costs(model, sizes(tp, sequence_parallel, micro_batches), software, kernels, {}) {}
-
-  static Parallelism sizes(int tp, bool sequence_parallel, std::int64_t micro_batches) {
-    Parallelism p = tensor_parallel(tp, sequence_parallel);
-    p.global_batch_size = micro_batches * p.micro_batch_size * p.data_parallel_size;
-    return p;
-  }
+        costs(model, tensor_parallel(tp, sequence_parallel), software, kernels, {}) {}
 };
 
 std::int64_t count(const std::vector<TimedKernel>& kernels, std::string_view name) {
@@ -65,9 +58,33 @@ TEST(LayerCosts, HeadsArePaddedToAMultipleOfTp) {
   EXPECT_EQ(f.kernels.gemms.front(), (Gemm{1025, 3 * 13 * 128, 3200}));
 }
 
+// 25 heads at tp 2, replicated: every rank has all of them, sums nothing over ranks behind the
+// attention, and only the MLP's two GEMMs are halves.
+TEST(LayerCosts, ReplicatedAttentionIsWholeOnEveryRank) {
+  Model model = internvl();
+  model.encoders[0].blocks.uneven_heads = UnevenHeads::replicate;
+  Fixture f(model, 2, true, flash());
+  const LayerCost& cost = f.costs.cost(kVitBlock, images(1, 256), Recompute::none);
+  EXPECT_EQ(f.kernels.gemms[0], (Gemm{1025, 3 * 25 * 128, 3200}));
+  EXPECT_EQ(f.kernels.gemms[1], (Gemm{1025, 3200, 3200}));
+  EXPECT_EQ(f.kernels.gemms[2], (Gemm{1025, 6400, 3200}));
+  EXPECT_EQ(count(cost.forward, "tp all-gather"), 2);
+  EXPECT_EQ(count(cost.forward, "tp reduce-scatter"), 1);
+}
+
+// 10 bytes for each of the layer's parameters on a rank: read bf16 and fp32, write fp32.
+TEST(LayerCosts, GradientsAreAddedByAKernelOfTheirOwn) {
+  Software separate = flash();
+  separate.grad_accumulation_bytes_per_parameter = 10;
+  Fixture f(gpt(1, 1024, 16), 2, false, separate);
+  EXPECT_EQ(count(f.costs.cost(kLlmBlock, text(512, 1), Recompute::none).backward,
+                  "gradient accumulation"),
+            1);
+}
+
 TEST(LayerCosts, HeadsThatDoNotDivideAreTheUsersErrorUnlessPadded) {
   Model model = internvl();
-  model.encoders[0].pad_heads = false;
+  model.encoders[0].blocks.uneven_heads = UnevenHeads::refuse;
   const SimpleCosts kernels;
   EXPECT_THROW(LayerCosts(model, tensor_parallel(2), flash(), kernels, {}), UserError);
   EXPECT_NO_THROW(LayerCosts(model, tensor_parallel(1), flash(), kernels, {}));
@@ -137,24 +154,11 @@ TEST(LayerCosts, OverlapInForwardsLeavesAQuarterOfTheCommunication) {
   overlapped.overlap_tp_forward = true;
   Fixture pieces(gpt(1, 1024, 16), 4, true, overlapped);
   const auto communication = [](Fixture& f) {
+    f.kernels.collective_seconds_per_byte = 1e-13;  // so that every piece hides
     return totals(f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none).forward).communication;
   };
   EXPECT_NEAR(static_cast<double>(communication(pieces).value),
               static_cast<double>(communication(whole).value) / 4, 4);
-}
-
-// With more than one micro-batch, four weight matrices of a block are added up by kernels of their
-// own.
-TEST(LayerCosts, GradientsAreAddedByKernelsOfTheirOwnIfNotByGemms) {
-  Software separate = flash();
-  separate.fused_gradient_accumulation = false;
-  const auto additions = [&](std::int64_t batch) {
-    Fixture f(gpt(1, 1024, 16), 4, false, separate, batch);
-    return count(f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none).backward,
-                 "gradient accumulation");
-  };
-  EXPECT_EQ(additions(1), 0);
-  EXPECT_EQ(additions(2), 4);
 }
 
 // A frozen layer has no weight-gradient GEMM to hide its all-reduce beside.
@@ -208,17 +212,17 @@ TEST(LayerCosts, PackedSequencesAttendOnlyWithinThemselves) {
   EXPECT_EQ(whole.saved, packed.saved);
 }
 
-// Eager InternViT: four RMSNorms of six kernels instead of one each, and a copy of q, k and v.
+// Eager InternViT: four RMSNorms of six kernels instead of one each, and q, k and v copied twice.
 TEST(LayerCosts, EagerKernelsAreMoreAndSlower) {
   Software eager;
-  eager.fused_kernels = false;
+  eager.fused_kernels = eager.fused_norms = false;
   Fixture f(internvl(), 2, true, flash());
   Fixture e(internvl(), 2, true, eager);
   const LayerCost& fused = f.costs.cost(kVitBlock, images(9, 4096), Recompute::none);
   const LayerCost& slow = e.costs.cost(kVitBlock, images(9, 4096), Recompute::none);
   EXPECT_EQ(count(fused.forward, "norm"), 4);
   EXPECT_EQ(count(slow.forward, "norm"), 4 * 6);
-  EXPECT_EQ(count(slow.forward, "qkv split"), 1);
+  EXPECT_EQ(count(slow.forward, "qkv layout"), 2);
   EXPECT_LT(totals(fused.backward).time, totals(slow.backward).time);
 }
 

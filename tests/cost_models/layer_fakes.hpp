@@ -70,7 +70,7 @@ inline Model internvl() {
   vit.output_tokens_per_tile = 256;
   vit.patch_values = 3 * 14 * 14;
   vit.projector_sizes = {12800, 6144, 6144};
-  vit.pad_heads = true;
+  vit.blocks.uneven_heads = UnevenHeads::pad;
 
   Model model;
   model.name = "internvl";

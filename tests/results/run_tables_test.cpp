@@ -22,13 +22,16 @@ TEST(RunTables, ColumnNames) {
             "run strategy scenario_hash model cluster calibration_hash seed granularity gpus tp pp "
             "vpp dp zero_stage micro_batch_size global_batch_size micro_batches parameters fits "
             "reason iteration_s simulated_steps samples gpu_days samples_per_s "
-            "tokens_per_s_per_gpu model_flops hardware_flops mfu hfu bubble_share "
+            "tokens_per_s_per_gpu samples_per_micro_batch pass_steps pad_ratio dist_ratio_tiles "
+            "dist_ratio_tokens model_flops hardware_flops mfu hfu bubble_share "
             "bubble_share_dp_all_gather bubble_share_dp_reduce_scatter bubble_share_pp_warmup "
             "bubble_share_pp_cooldown bubble_share_pp_other bubble_share_tp bubble_share_dp_wait "
             "bubble_share_encoder_wait cost_share_measured cost_share_interpolated "
             "cost_share_transferred cost_share_estimate peak_memory_bytes gpu_memory_bytes");
+  EXPECT_EQ(column_names(plan_table({})), "run strategy scenario_hash key text number");
   EXPECT_EQ(column_names(stages_table({})),
-            "run strategy scenario_hash stage layers parameters forward_s backward_s busy_s "
+            "run strategy scenario_hash stage layers blocks recomputed_blocks parameters forward_s "
+            "backward_s busy_s "
             "bubble_s bubble_dp_all_gather_s bubble_dp_reduce_scatter_s bubble_pp_warmup_s "
             "bubble_pp_cooldown_s bubble_pp_other_s bubble_tp_s bubble_dp_wait_s "
             "bubble_encoder_wait_s weights_bytes gradients_bytes optimizer_bytes "
@@ -68,6 +71,7 @@ TEST(RunTables, ReadRunGivesBackWhatWriteRunWrote) {
   write_run(written[0], dir / "results/tiny");
   const std::vector<RunResult> read = {read_run(dir / "results/tiny")};
   EXPECT_EQ(runs_table(read), runs_table(written));
+  EXPECT_EQ(plan_table(read), plan_table(written));
   EXPECT_EQ(stages_table(read), stages_table(written));
   EXPECT_EQ(steps_table(read), steps_table(written));
   EXPECT_EQ(spans_table(read), spans_table(written));
@@ -78,7 +82,7 @@ TEST(RunTables, ReadRunGivesBackWhatWriteRunWrote) {
 TEST(RunTables, EveryFileSaysWhatItCameFrom) {
   const TemporaryDirectory dir;
   write_run(example_run(), dir.path());
-  for (const char* table : {"runs", "stages", "steps", "spans", "memory"}) {
+  for (const char* table : {"runs", "plan", "stages", "steps", "spans", "memory"}) {
     const Metadata metadata = read_parquet(dir / (std::string(table) + ".parquet")).metadata;
     EXPECT_EQ(metadata, run_metadata(example_run())) << table;
   }

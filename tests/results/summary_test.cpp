@@ -29,6 +29,9 @@ TEST(Summary, OneRun) {
   pp_warmup    15.0%  █████░░░░░░░░░░░░░░░░░░░░░░░░░
   pp_cooldown  10.0%  ███░░░░░░░░░░░░░░░░░░░░░░░░░░░
 
+  plan
+  bound s  9.5 s
+
   stage  layers                                         fwd ms  bwd ms   busy  bubbles    memory GiB
       0  ViT-1B.embedding, 24 x ViT-1B.block, ViT-1...   80.00   160.0  80.0%    20.0%  61.0 of 80.0
       1  24 x GPT-7B.block, GPT-7B.head                  80.00   160.0  70.0%    30.0%  51.0 of 80.0
@@ -46,6 +49,7 @@ TEST(Summary, ARunThatDoesNotFitSaysWhy) {
   run.reason = "stage 0 needs 93.1 GiB of 80.0 GiB";
   run.simulated_steps = 0;
   run.stages.clear();
+  run.facts.clear();
   EXPECT_EQ(summary(run, {}),
             R"(tiny (baseline)
   ViT-1B + GPT-7B, 8.00 B parameters, on 16 GPUs of a100-sxm

@@ -143,8 +143,9 @@ TEST(Problems, MoreStagesThanLayers) {
 TEST(Problems, HeadsMustSplitUnlessPadded) {
   EXPECT_EQ(problems_with({"model.llm.num_attention_heads=1"}),
             "run.toml:31:30: parallelism.tensor_model_parallel_size: 2 does not divide "
-            "model.llm.num_attention_heads 1; pad_heads = true there would pad them");
-  EXPECT_EQ(problems_with({"model.llm.num_attention_heads=1", "model.llm.pad_heads=true"}), "");
+            "model.llm.num_attention_heads 1; see uneven_heads");
+  EXPECT_EQ(problems_with({"model.llm.num_attention_heads=1", "model.llm.uneven_heads=\"pad\""}),
+            "");
   EXPECT_EQ(problems_with({"model.llm.num_key_value_heads=1"}), "");  // both ranks have it
 }
 

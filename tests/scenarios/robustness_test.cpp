@@ -116,7 +116,7 @@ TEST(Robustness, MutatedHfConfigs) {
     directory.write("config.json", changed);
     try {
       read_scenario(run, {"model={llm={hf_config='" + name + "'},encoders=[{hf_config='" + name +
-                          "',projector='mlp2',pad_heads=true}]}"});
+                          "',projector='mlp2',uneven_heads='pad'}]}"});
     } catch (const UserError& e) {
       EXPECT_FALSE(e.problems().empty());
     }

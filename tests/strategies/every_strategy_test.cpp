@@ -10,14 +10,19 @@
 namespace mllmsim {
 namespace {
 
-Job random_job() {
+Job random_job(const std::string& strategy) {
   Job job = small_job();
+  job.strategy = strategy;
   Parallelism& p = job.parallelism;
   p.tensor_model_parallel_size = *rc::gen::element(1, 2, 4);
   p.pipeline_model_parallel_size = *rc::gen::element(1, 2, 4);
   p.data_parallel_size = *rc::gen::element(1, 2);
   p.virtual_pipeline_stages = p.pipeline_model_parallel_size > 1 ? *rc::gen::inRange(1, 3) : 1;
   p.zero_stage = *rc::gen::element(0, 1);
+  if (strategy == "zero3") {
+    p.pipeline_model_parallel_size = p.virtual_pipeline_stages = 1;
+    p.zero_stage = 3;
+  }
   p.sequence_parallel = *rc::gen::arbitrary<bool>();
   p.global_batch_size = p.micro_batch_size * p.data_parallel_size * p.pipeline_model_parallel_size *
                         *rc::gen::inRange(1, 5);
@@ -35,8 +40,7 @@ Job random_job() {
 TEST(EveryStrategy, PlansWhatTheSimulationAccepts) {
   for (const StrategyInfo& info : strategies())
     EXPECT_TRUE(rc::check(info.name, [&] {
-      Job job = random_job();
-      job.strategy = info.name;
+      const Job job = random_job(info.name);
       const Simulated s = simulate_job(job);
       RC_ASSERT(s.timeline.span > Time{0});
     }));
@@ -45,8 +49,7 @@ TEST(EveryStrategy, PlansWhatTheSimulationAccepts) {
 TEST(EveryStrategy, HoldsEveryLayerOnceAndInOrder) {
   for (const StrategyInfo& info : strategies())
     EXPECT_TRUE(rc::check(info.name, [&] {
-      Job job = random_job();
-      job.strategy = info.name;
+      const Job job = random_job(info.name);
       const Simulated s = simulate_job(job);
       std::vector<Layer> held;
       const auto chunks = s.plan.stages.front().size();
@@ -60,7 +63,7 @@ TEST(EveryStrategy, HoldsEveryLayerOnceAndInOrder) {
 TEST(Registry, HoldsTheShippedStrategies) {
   std::vector<std::string> names;
   for (const StrategyInfo& info : strategies()) names.push_back(info.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"balanced", "baseline"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"balanced", "baseline", "omnibal", "zero3"}));
 }
 
 }  // namespace

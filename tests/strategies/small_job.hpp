@@ -45,7 +45,9 @@ inline Job small_job() {
                           .rotary = true,
                           .causal = true};
   job.model.llm.vocab_size = 32000;
-  job.data = {.samples = 1e6, .tokens_per_sample = 1024, .tiles_per_sample = 2};
+  job.data.samples = 1e6;
+  job.data.tokens_per_sample = 1024;
+  job.data.tiles_per_sample = 2;
   job.parallelism.tensor_model_parallel_size = 2;
   job.parallelism.pipeline_model_parallel_size = 4;
   job.parallelism.data_parallel_size = 2;
@@ -92,7 +94,7 @@ struct JobCosts {
 inline Simulated simulate_job(Job job) {
   use_defaults(job);
   JobCosts costs(job);
-  const Plan plan = find_strategy(job.strategy)->make()->plan(job, costs.layers);
+  const Plan plan = find_strategy(job.strategy)->make()->plan(job, costs.context());
   return simulate_plan(job, plan, costs.context());
 }
 

@@ -1,0 +1,89 @@
+#include "strategies/lower/plan_costs.hpp"
+
+#include <algorithm>
+
+#include "sim/errors.hpp"
+
+namespace mllmsim {
+namespace {
+
+bool alike(const PlannedLayer& a, const PlannedLayer& b) {
+  return a.layer.kind == b.layer.kind && a.layer.module == b.layer.module &&
+         a.recompute == b.recompute;
+}
+
+void add(KernelTotals& sum, const KernelTotals& totals, int count) {
+  sum.time += totals.time * count;
+  sum.communication += totals.communication * count;
+  sum.flops += totals.flops * static_cast<double>(count);
+  for (std::size_t s = 0; s < kSources; ++s) sum.by_source[s] += totals.by_source[s] * count;
+}
+
+}  // namespace
+
+PlanCosts::PlanCosts(const Plan& plan, LayerCosts& layers)
+    : ranks_(plan.stages.size()),
+      chunks_(plan.stages.front().size()),
+      micro_batches_(plan.micro_batches.front().size()) {
+  for (const std::vector<Chunk>& chunks : plan.stages)
+    for (const Chunk& chunk : chunks) {
+      auto& counts = chunk_kinds_.emplace_back();
+      for (const PlannedLayer& planned : chunk) {
+        std::size_t kind = kind_of(planned);
+        if (kind == kinds_.size()) kinds_.push_back({planned, 0});
+        ++kinds_[kind].count;
+        const auto found = std::find_if(counts.begin(), counts.end(),
+                                        [&](const auto& c) { return c.first == kind; });
+        if (found == counts.end())
+          counts.emplace_back(kind, 1);
+        else
+          ++found->second;
+      }
+    }
+  const std::size_t all = plan.micro_batches.size() * micro_batches_;
+  totals_.reserve(all * kinds_.size());
+  costs_.reserve(all * chunk_kinds_.size());
+  for (const auto& replica : plan.micro_batches) {
+    check(replica.size() == micro_batches_, "replicas have equally many micro-batches");
+    for (const MicroBatch& mb : replica) {
+      const std::size_t first = totals_.size();
+      for (const Kind& kind : kinds_)
+        totals_.push_back(layers.total(kind.planned.layer, mb, kind.planned.recompute));
+      for (const auto& counts : chunk_kinds_) {
+        ChunkCost& cost = costs_.emplace_back();
+        for (const auto& [kind, count] : counts) {
+          const LayerTotals& t = totals_[first + kind];
+          add(cost.forward, t.forward, count);
+          add(cost.backward, t.recompute, count);
+          add(cost.backward, t.backward, count);
+          cost.saved += t.saved * count;
+          cost.working = std::max(cost.working, t.working);
+        }
+      }
+    }
+  }
+}
+
+std::size_t PlanCosts::kind_of(const PlannedLayer& layer) const {
+  std::size_t kind = 0;
+  while (kind < kinds_.size() && !alike(kinds_[kind].planned, layer)) ++kind;
+  return kind;
+}
+
+const LayerTotals& PlanCosts::layer(std::size_t replica, std::size_t micro_batch,
+                                    const PlannedLayer& layer) const {
+  return totals_[(replica * micro_batches_ + micro_batch) * kinds_.size() + kind_of(layer)];
+}
+
+PlanCosts::Sum PlanCosts::sum() const {
+  Sum sum;
+  for (std::size_t i = 0; i < totals_.size(); ++i) {
+    const int count = kinds_[i % kinds_.size()].count;
+    sum.model_flops += totals_[i].model_flops * static_cast<double>(count);
+    for (const KernelTotals* t : {&totals_[i].forward, &totals_[i].recompute, &totals_[i].backward})
+      add(sum.kernels, *t, count);
+  }
+  return sum;
+}
+
+}  // namespace mllmsim

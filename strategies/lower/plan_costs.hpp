@@ -1,0 +1,53 @@
+// What every micro-batch costs on every chunk of a plan: layers that are alike are counted, not
+// listed, so a whole pass over a data set asks the cost models for each kind of layer once a
+// micro-batch.
+#pragma once
+
+#include <vector>
+
+#include "cost_models/layers/layer_costs.hpp"
+#include "strategies/plan.hpp"
+
+namespace mllmsim {
+
+// One pass of one micro-batch through one chunk.
+struct ChunkCost {
+  KernelTotals forward, backward;  // backward with its recompute
+  Bytes saved{}, working{};
+};
+
+class PlanCosts {
+ public:
+  // Costs of the plan's micro-batches, [replica][index].
+  PlanCosts(const Plan& plan, LayerCosts& layers);
+
+  const ChunkCost& chunk(std::size_t replica, std::size_t micro_batch, std::size_t rank,
+                         std::size_t chunk) const {
+    return costs_[((replica * micro_batches_ + micro_batch) * ranks_ + rank) * chunks_ + chunk];
+  }
+  const LayerTotals& layer(std::size_t replica, std::size_t micro_batch,
+                           const PlannedLayer& layer) const;
+
+  // Over all micro-batches and stages.
+  struct Sum {
+    Flops model_flops{};   // on all tp ranks
+    KernelTotals kernels;  // on one
+  };
+  Sum sum() const;
+
+ private:
+  // Layers that cost the same.
+  struct Kind {
+    PlannedLayer planned;
+    int count = 0;
+  };
+  std::size_t kind_of(const PlannedLayer& layer) const;
+
+  std::size_t ranks_, chunks_, micro_batches_;
+  std::vector<Kind> kinds_;
+  std::vector<std::vector<std::pair<std::size_t, int>>> chunk_kinds_;  // kind and count, by chunk
+  std::vector<LayerTotals> totals_;                                    // by micro-batch and kind
+  std::vector<ChunkCost> costs_;                                       // by micro-batch and chunk
+};
+
+}  // namespace mllmsim

@@ -1,0 +1,92 @@
+#include "strategies/omnibal/adaptive_recompute.hpp"
+
+#include <algorithm>
+
+#include "sim/memory.hpp"
+#include "sim/simulation.hpp"
+
+namespace mllmsim {
+namespace {
+
+using Place = std::pair<std::size_t, std::size_t>;  // chunk and layer in it
+
+// The recomputed blocks of a pipeline rank, those that keep the fewest bytes first.
+std::vector<Place> recomputed_blocks(const CostContext& costs, const MicroBatch& mb,
+                                     const std::vector<Chunk>& chunks) {
+  std::vector<std::pair<Bytes, Place>> blocks;
+  for (std::size_t c = 0; c < chunks.size(); ++c)
+    for (std::size_t i = 0; i < chunks[c].size(); ++i)
+      if (chunks[c][i].recompute != Recompute::none)
+        blocks.emplace_back(costs.layers.total(chunks[c][i].layer, mb, Recompute::none).saved,
+                            Place{c, i});
+  // Later layers first: their backward comes first.
+  std::sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second > b.second;
+  });
+  std::vector<Place> places;
+  for (const auto& block : blocks) places.push_back(block.second);
+  return places;
+}
+
+Bytes held_all_step(const Job& job, const std::vector<Chunk>& chunks) {
+  std::int64_t all = 0, trained = 0;
+  for (const Chunk& chunk : chunks) {
+    all += parameters_per_gpu(job, chunk, false);
+    trained += parameters_per_gpu(job, chunk, true);
+  }
+  const Parallelism& p = job.parallelism;
+  return model_state(all, trained, p.data_parallel_size, p.zero_stage, job.software).total() +
+         job.software.memory_reserve;
+}
+
+}  // namespace
+
+std::vector<Bytes> peak_memory(const Job& job, const CostContext& costs, const MicroBatch& mb,
+                               const Plan& plan) {
+  Plan worst = plan;
+  worst.pass = nullptr;
+  // Twice the depth of the pipeline reaches its steady state.
+  const std::size_t enough = 2 * plan.stages.size() * plan.stages.front().size();
+  const std::size_t count = std::min(plan.micro_batches.front().size(), enough);
+  worst.micro_batches = {std::vector<MicroBatch>(count, mb)};
+  const Program program = lower(job, worst, &costs);
+  const auto profile = memory_profile(program, simulate(program, costs.network.link_bandwidths()));
+  std::vector<Bytes> peaks;
+  for (std::size_t rank = 0; rank < plan.stages.size(); ++rank)
+    peaks.push_back(held_all_step(job, plan.stages[rank]) + peak(profile[rank]));
+  return peaks;
+}
+
+void adapt_recompute(const Job& job, const CostContext& costs, const MicroBatch& largest,
+                     Plan& plan) {
+  const std::size_t ranks = plan.stages.size();
+  std::vector<std::vector<Place>> blocks;
+  for (const auto& chunks : plan.stages)
+    blocks.push_back(recomputed_blocks(costs, largest, chunks));
+  const auto with = [&](const std::vector<std::size_t>& freed) {
+    Plan out = plan;
+    for (std::size_t r = 0; r < ranks; ++r)
+      for (std::size_t i = 0; i < freed[r]; ++i) {
+        const auto [chunk, layer] = blocks[r][i];
+        out.stages[r][chunk][layer].recompute = Recompute::none;
+      }
+    return out;
+  };
+  // Bisection on all ranks at once: what a rank keeps is its own matter.
+  std::vector<std::size_t> fits(ranks, 0), tried(ranks), limit(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) limit[r] = blocks[r].size();
+  while (fits != limit) {
+    for (std::size_t r = 0; r < ranks; ++r) tried[r] = (fits[r] + limit[r] + 1) / 2;
+    const std::vector<Bytes> peaks = peak_memory(job, costs, largest, with(tried));
+    for (std::size_t r = 0; r < ranks; ++r) {
+      if (fits[r] == limit[r]) continue;
+      if (peaks[r] <= job.cluster.gpu_memory)
+        fits[r] = tried[r];
+      else
+        limit[r] = tried[r] - 1;
+    }
+  }
+  plan = with(fits);
+}
+
+}  // namespace mllmsim
