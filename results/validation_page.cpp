@@ -61,7 +61,8 @@ std::string validation_page(const Validation& validation, std::span<const Publis
       "Made by `mllmsim validate --page`; do not edit. Error: predicted / published - 1. Rank: "
       "Spearman's "
       "correlation inside a source. Speed-up: median |error| of ratios between two runs of a "
-      "source. Yes/no: whether a run fits in memory.\n\n" +
+      "source. Yes/no: whether a run fits in memory. What was inferred from these rows themselves: "
+      "[scenarios/published](../scenarios/published/README.md).\n\n" +
       markdown_table(kSummaryHeadings, summary_cells(validation, families)) + "\n";
   out += skipped_text(families, "- ");
   std::string misses;

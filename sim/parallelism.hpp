@@ -92,7 +92,8 @@ struct Software {
 
   int grad_bytes_per_parameter = 4;  // fp32 main gradients
   // Memory traffic to add a micro-batch's weight gradients to the step's. 0: the GEMM does it
-  // (Megatron's gradient_accumulation_fusion); 10 as a kernel of its own (read 2 + 4, write 4); 18
+  // (Megatron's gradient_accumulation_fusion); 10 as a kernel of its own (read 2 + 4, write 4), 6
+  // for fp16 gradients; 18
   // with DeepSpeed's bf16 optimizer, which also zeroes bf16 gradients and adds to them.
   int grad_accumulation_bytes_per_parameter = 0;
   int optimizer_bytes_per_parameter = 12;  // fp32 master weights and two Adam moments

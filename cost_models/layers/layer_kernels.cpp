@@ -35,8 +35,7 @@ Gemm weight_gradient(const Linear& l, std::int64_t tokens) {
 
 void weight_backward(KernelList& list, const LayerSetting& s, const Linear& l,
                      std::int64_t tokens) {
-  if (!s.trained) return;
-  list.gemm(l.weight_gradient_name, weight_gradient(l, tokens));
+  if (s.trained) list.gemm(l.weight_gradient_name, weight_gradient(l, tokens));
 }
 
 }  // namespace
@@ -142,11 +141,10 @@ void column_backward(KernelList& list, const LayerSetting& s, const Linear& l,
   const Bytes x = activation(tokens, l.inputs);
   const CollectiveOp reduce =
       s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
-  if (s.trained) {
+  if (s.trained)
     gemm_and(list, s, l.weight_gradient_name, weight_gradient(l, tokens), reduce, x);
-  } else {
+  else
     list.collective(reduce, x);
-  }
 }
 
 void gathered_backward(KernelList& list, const LayerSetting& s, const Linear& l,

@@ -14,6 +14,8 @@ MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 # Sources that miss their target today: the median |error| measured. A family that gets better or worse by more than 2
 # percentage points must be entered anew; one that meets its target must be taken out.
 KNOWN_MISSES = {
+    # All rows but one are too fast; micro-batch and virtual stages are not stated.
+    "Megatron-Core README (H100)": 0.100,
     # DeepSpeed of early 2021 moved 175B parameters at some 17 GB/s a node; why is not understood.
     "Megatron SC'21 Table 2 (ZeRO-3)": 0.593,
     # Forward times by stage say that InternViT's layers cost what ours do, whole steps at tp 2 say more, and free memory says

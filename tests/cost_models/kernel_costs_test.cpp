@@ -101,10 +101,11 @@ TEST_P(ShippedCalibration, SiblingsShareTheNics) {
   EXPECT_GT(time(8), time(1));
 }
 
+// Sustained: at 700 W an H100 holds less than the 776 TFLOP/s of bursts.
 TEST(ShippedCalibrations, GemmRates) {
   const auto a100 = costs(kA100), h100 = costs(kH100);
   expect_between(240, tflops(*a100, {8192, 8192, 8192}), 290);
-  expect_between(620, tflops(*h100, {8192, 8192, 8192}), 760);
+  expect_between(600, tflops(*h100, {8192, 8192, 8192}), 720);
   expect_between(225, tflops(*a100, {8192, 1536, 6144}), 265);
   EXPECT_LT(tflops(*a100, {128, 4096, 4096}), 200);
 }
