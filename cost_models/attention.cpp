@@ -14,6 +14,7 @@ constexpr double kMaskDistance = 0.3;   // another mask is as far as a head dim 
 constexpr double kBackwardFlops = 2.5;  // matrix products: 5 backward, 2 forward
 
 double p_norm(double a, double b, double p) {
+  if (p == 2) return std::sqrt(a * a + b * b);
   const double high = std::max(a, b), low = std::min(a, b);
   return high * std::pow(1 + std::pow(low / high, p), 1 / p);
 }
@@ -99,13 +100,16 @@ Cost attention_time(const AttentionModel& model, const Gpu& gpu, const Attention
   const AttentionKernel& kernel = *choice.kernel;
   const AttentionTable& table = kernel.table;
   Source source = choice.source;
+  const SequenceGroup& longest =
+      *std::max_element(a.sequences.begin(), a.sequences.end());  // takes longest alone, too
   double sum = 0, alone = 0;
   for (const SequenceGroup& g : a.sequences) {
     if (g.length == 0 || g.count == 0) continue;
     AttentionShape shape{static_cast<double>(g.length),   static_cast<double>(g.count),
                          static_cast<double>(a.heads),    static_cast<double>(a.kv_heads),
                          static_cast<double>(a.head_dim), a.causal};
-    alone = std::max(alone, attention_busy(kernel, gpu, shape).value);
+    if (g.length == longest.length || g.count > longest.count)
+      alone = std::max(alone, attention_busy(kernel, gpu, shape).value);
     const double share = shape.length * shape.batch / tokens;
     shape.batch = tokens / shape.length;
     sum += share * attention_busy(kernel, gpu, shape).value;

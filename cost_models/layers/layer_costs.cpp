@@ -326,9 +326,10 @@ LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recomput
   const TokenBatch& batch = is_llm(model_, layer) ? mb.llm : mb.encoders[layer.module];
   // Tiles are all alike, and other layers depend on token counts: those totals are remembered.
   if (layer.kind != LayerKind::block || batch.groups.size() == 1) {
-    const bool embedding = layer.kind == LayerKind::embedding && is_llm(model_, layer);
-    const TotalKey key{layer.kind,        layer.module,   recompute,
-                       batch.sequences(), batch.tokens(), embedding ? image_tokens(mb) : 0};
+    const bool counts_only = is_llm(model_, layer) && layer.kind != LayerKind::block;
+    const TotalKey key{layer.kind,     layer.module,
+                       recompute,      counts_only ? 0 : batch.sequences(),
+                       batch.tokens(), counts_only ? image_tokens(mb) : 0};
     if (memo_->totals.size() > kMostTotals) memo_->totals.clear();
     const auto [found, added] = memo_->totals.try_emplace(key);
     if (added) found->second = totals(compute(layer, mb, recompute));

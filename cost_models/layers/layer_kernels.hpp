@@ -43,7 +43,9 @@ struct LayerSetting {
 class KernelList {
  public:
   explicit KernelList(const LayerSetting& setting)
-      : costs_(setting.costs), tp_group_(setting.tp_group) {}
+      : costs_(setting.costs), tp_group_(setting.tp_group) {
+    kernels_.reserve(8);
+  }
 
   void gemm(std::string_view name, const Gemm& gemm);
   void attention(std::string_view name, const Attention& attention);
