@@ -146,6 +146,12 @@ Chart memory_chart(std::span<const RunResult> runs, const Choice& choice) {
   Time start{INT64_MAX}, end{};
   for (const RunResult& run : runs) {
     views.push_back(view_of(run, choice));
+    // Replicas run alike, and their lines would hide each other: the first, unless ranks are
+    // chosen.
+    std::vector<Lane>& lanes = views.back().lanes;
+    if (choice.ranks.empty())
+      std::erase_if(lanes,
+                    [first = lanes.front().replica](const Lane& l) { return l.replica != first; });
     start = std::min(start, views.back().start);
     end = std::max(end, views.back().end);
   }
