@@ -166,7 +166,8 @@ TEST(LayerCosts, OverlapInForwardsLeavesAQuarterOfTheCommunication) {
     f.kernels.collective_seconds_per_byte = 1e-13;  // so that every piece hides
     return totals(f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none).forward).communication;
   };
-  EXPECT_LT(communication(pieces), communication(whole));
+  EXPECT_NEAR(static_cast<double>(communication(pieces).value),
+              static_cast<double>(communication(whole).value) / 4, 4);
 }
 
 // With more than one micro-batch, a block's gradients are added up by a kernel of its own.
