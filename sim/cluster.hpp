@@ -33,6 +33,9 @@ struct ClusterSpec {
   BytesPerSecond nic_bandwidth{};  // a NIC, per direction
   int nodes_per_leaf = 32;
   double oversubscription = 1.0;
+  // Standard deviation of the speeds of GPUs of one kind, over their mean. All wait for the
+  // slowest.
+  double gpu_speed_spread = 0;
 
   int gpus() const { return nodes * gpus_per_node; }
   int node_of(int gpu) const { return gpu / gpus_per_node; }

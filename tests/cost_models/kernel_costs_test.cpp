@@ -45,6 +45,25 @@ void expect_between(double low, double value, double high) {
   EXPECT_LT(value, high);
 }
 
+// The largest of 8 normal variates is 1.4236 standard deviations above their mean, of 64 2.3437.
+TEST(KernelCosts, ComputeAtThePaceOfTheSlowestGpu) {
+  const Gemm gemm{4096, 4096, 4096, GemmPass::forward, 1};
+  const MemoryBound norm{MemoryOp::norm, 4096, 4096, 4};
+  ClusterSpec c;
+  c.nvlink_bandwidth = {300e9};
+  c.nic_bandwidth = {25e9};
+  const auto times = [&](int nodes, double spread) {
+    c.nodes = nodes;
+    c.gpu_speed_spread = spread;
+    const auto k = read_kernel_costs(kFolder / kA100.file, c);
+    return std::pair(k->gemm(gemm).time.value, k->memory_bound(norm).time.value);
+  };
+  const auto alike = times(8, 0), few = times(1, 0.1), many = times(8, 0.1);
+  EXPECT_NEAR(few.first / alike.first, 1 + 0.1 * 1.4236, 0.005);
+  EXPECT_NEAR(many.first / alike.first, 1 + 0.1 * 2.3437, 0.005);
+  EXPECT_EQ(many.second, alike.second);
+}
+
 class ShippedCalibration : public testing::TestWithParam<Machine> {};
 INSTANTIATE_TEST_SUITE_P(All, ShippedCalibration, testing::Values(kA100, kH100),
                          [](const auto& p) { return p.param.file.substr(0, 4); });
