@@ -99,6 +99,7 @@ void measure_spans(const Simulated& s, StepFigures& out) {
   out.spans.reserve(s.program.tasks().size());
   for (std::size_t t = 0; t < s.program.tasks().size(); ++t) {
     const Task& task = s.program.tasks()[t];
+    if (task.kind == TaskKind::host) continue;  // part of a bubble
     SpanRow row;
     place(row, Program::device_of(task.stream));
     row.stream = name(Program::kind_of(task.stream));

@@ -29,6 +29,8 @@ const char* kind_of(TaskKind kind) {
       return "dp_reduce_scatter";
     case TaskKind::sync:
       return "sync";
+    case TaskKind::host:
+      return "host";
   }
   throw InternalError("unknown task kind");
 }

@@ -24,6 +24,7 @@ std::optional<BubbleKind> kind_while_running(TaskKind kind) {
     case TaskKind::pp_send:
     case TaskKind::pp_recv:
     case TaskKind::sync:
+    case TaskKind::host:
       return std::nullopt;
   }
   throw InternalError("unknown task kind");
@@ -55,7 +56,8 @@ class Accountant {
     compute_.resize(program_.devices());
     for (std::uint32_t t = 0; t < program_.tasks().size(); ++t) {
       const Task& task = program_.tasks()[t];
-      if (Program::kind_of(task.stream) != StreamKind::compute) continue;
+      if (Program::kind_of(task.stream) != StreamKind::compute || task.kind == TaskKind::host)
+        continue;
       Compute& c = compute_[Program::device_of(task.stream).value];
       if (c.tasks.empty()) c.first_start = timeline_.start[t];
       if (task.kind == TaskKind::forward || task.kind == TaskKind::backward)
@@ -100,8 +102,9 @@ class Accountant {
     const DeviceId device = Program::device_of(program_.tasks()[waiting.value].stream);
     for (TaskId p : predecessors_.of(waiting)) {
       const Task& task = program_.tasks()[p.value];
-      const bool own = Program::device_of(task.stream) == device &&
-                       Program::kind_of(task.stream) != StreamKind::compute;
+      const bool own =
+          Program::device_of(task.stream) == device &&
+          (Program::kind_of(task.stream) != StreamKind::compute || task.kind == TaskKind::host);
       if (!own || timeline_.end[p.value] <= from) continue;
       const Time start = timeline_.start[p.value], ready = timeline_.ready[p.value];
       const StreamKind stream = Program::kind_of(task.stream);

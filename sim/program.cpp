@@ -16,9 +16,9 @@ std::string_view name(StreamKind kind) {
 }
 
 std::string_view name(TaskKind kind) {
-  static constexpr std::array<std::string_view, 10> kNames = {
-      "forward", "backward", "recompute",     "optimizer",         "tp_collective",
-      "pp_send", "pp_recv",  "dp_all_gather", "dp_reduce_scatter", "sync"};
+  static constexpr std::array<std::string_view, 11> kNames = {
+      "forward", "backward",      "recompute",         "optimizer", "tp_collective", "pp_send",
+      "pp_recv", "dp_all_gather", "dp_reduce_scatter", "sync",      "host"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

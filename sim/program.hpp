@@ -50,6 +50,7 @@ enum class TaskKind : std::uint8_t {
   dp_all_gather,
   dp_reduce_scatter,  // or the all-reduce of zero_stage 0
   sync,               // gradient norm and overflow check: all stages meet before the optimizer
+  host,               // the CPU prepares a pass while the compute stream idles
 };
 std::string_view name(TaskKind kind);
 

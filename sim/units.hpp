@@ -42,14 +42,15 @@ constexpr Seconds operator/(Bytes b, BytesPerSecond r) {
 }
 constexpr Seconds operator/(Flops f, FlopsPerSecond r) { return {f.value / r.value}; }
 
+// The one rounding from cost models to simulated time.
+inline Time to_time(Seconds s) { return {std::llround(s.value * 1e9)}; }
+constexpr Seconds to_seconds(Time t) { return {static_cast<double>(t.value) * 1e-9}; }
+
 // Rounds to whole bytes; for shares such as "1/tp of the activations".
 inline Bytes scaled(Bytes b, double factor) {
   return {std::llround(static_cast<double>(b.value) * factor)};
 }
-
-// The one rounding from cost models to simulated time.
-inline Time to_time(Seconds s) { return {std::llround(s.value * 1e9)}; }
-constexpr Seconds to_seconds(Time t) { return {static_cast<double>(t.value) * 1e-9}; }
+inline Time scaled(Time t, double factor) { return to_time(to_seconds(t) * factor); }
 
 // Indices into vectors; distinct types so that a task is not taken for a stream.
 template <class Tag>

@@ -74,16 +74,19 @@ void Lowering::issue_slot(int replica, int rank, const EncoderSlot& slot) {
   const std::size_t left = open.kernels.size() - open.issued;
   const bool last_slot = --open.slots_left == 0;
   for (std::size_t n = last_slot ? left : std::min<std::size_t>(slot.kernels, left); n > 0; --n)
-    issue_kernel(replica, rank, pass, open.kernels[open.issued++]);
+    issue_kernel(replica, rank, pass, open.kernels[open.issued++], slot.llm_kernel > 0);
   if (last_slot) open.kernels = {};
 }
 
-void Lowering::issue_kernel(int replica, int rank, const EncoderPass& pass,
-                            const EncoderKernel& k) {
+// In a tp bubble a kernel runs beside a collective of the LLM.
+void Lowering::issue_kernel(int replica, int rank, const EncoderPass& pass, const EncoderKernel& k,
+                            bool tp_bubble) {
   const DeviceId d = device(replica, rank);
   Task task;
   task.stream = Program::stream(d, k.kernel.communication ? StreamKind::tp : StreamKind::compute);
   task.duration = k.kernel.time;
+  if (tp_bubble && !k.kernel.communication)
+    task.duration = scaled(task.duration, costs_->kernels.gemm_slowdown_beside_collective());
   task.kind = k.kind;
   task.label = program_.label(fmt::format("encoder {}", k.kernel.name));
   task.micro_batch =

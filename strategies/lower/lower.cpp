@@ -68,6 +68,7 @@ Program Lowering::run() {
         schedules_.push_back(schedule(plan_.schedule, ranks(), chunks(), micro_batches(r), rank));
       check(micro_batches(r) == micro_batches(0), "replicas have equally many micro-batches");
       add_passes(r, rank);
+      if (!job_.given_times && !job_.software.overlap_p2p) take_turns(r, rank);
     }
   for (int r = 0; r < replicas(); ++r)
     for (int rank = 0; rank < ranks(); ++rank) add_pipeline(r, rank);

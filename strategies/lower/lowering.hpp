@@ -20,6 +20,9 @@ struct Segment {
 struct PassTasks {
   std::vector<Segment> segments;
   TaskId start{};  // what comes before the first layer; may be nothing
+  // Where passes and transfers take turns: the last task of the turn before, the first and last of
+  // this pass's turn, the first of the turn after.
+  TaskId turn_before{}, turn_first{}, turn_last{}, turn_after{};
   TaskId first() const { return start ? start : segments.front().first; }
   TaskId last() const { return segments.back().last; }
 };
@@ -80,7 +83,9 @@ class Lowering {
 
   // pipeline.cpp: activations and gradients between stages.
   void add_pipeline(int replica, int rank);
-  void send(int replica, int rank, const Pass& pass, const Pass* next);
+  void take_turns(int replica, int rank);
+  std::vector<std::size_t> turns_of(int rank) const;
+  void send(int replica, int rank, const Pass& pass);
   // The model stage a pass's input comes from or its output goes to; nothing at the ends.
   std::optional<int> stage_before(int rank, const Pass& pass) const;
   std::optional<int> stage_after(int rank, const Pass& pass) const;
@@ -94,7 +99,8 @@ class Lowering {
   Segment& encoder_tasks(int replica, int rank, std::uint32_t wave, bool forward);
   void issue_encoders(int replica, int rank, std::uint32_t llm_pass, std::uint32_t llm_kernel);
   void issue_slot(int replica, int rank, const EncoderSlot& slot);
-  void issue_kernel(int replica, int rank, const EncoderPass& pass, const EncoderKernel& kernel);
+  void issue_kernel(int replica, int rank, const EncoderPass& pass, const EncoderKernel& kernel,
+                    bool tp_bubble);
   std::pair<TaskId, TaskId> send_wave(int replica, int from, int to, bool forward,
                                       std::uint32_t wave, const Layer& leaving);
   void add_encoder_transfers(int replica);

@@ -44,25 +44,31 @@ PassTasks Lowering::add_given_pass(DeviceId d, int rank, const Pass& pass) {
 TaskId Lowering::add_start(DeviceId d, int rank, const Pass& pass, const MicroBatch& mb) {
   const Parallelism& p = job_.parallelism;
   if (ranks() == 1) return {};
-  Time time{};
+  Task task;
+  task.stream = Program::stream(d, StreamKind::compute);
+  task.label = program_.label("start of a pass");
+  task.micro_batch = static_cast<std::int32_t>(pass.micro_batch);
+  task.chunk = static_cast<std::int16_t>(pass.chunk);
+  TaskId first;
+  const auto add = [&](TaskKind kind, Time time, Time communication) {
+    if (time == Time{}) return;
+    task.kind = kind;
+    task.duration = time;
+    task.communication = communication;
+    last_kernel_[d.value] = program_.add(task);
+    if (!first) first = last_kernel_[d.value];
+  };
   if (pass.forward && !job_.software.overlap_p2p)
-    time += to_time(job_.software.host_time_per_forward);
+    add(TaskKind::host, to_time(job_.software.host_time_per_forward), {});
   const bool shards =
       job_.software.scatter_gather_p2p && !p.sequence_parallel && p.tensor_model_parallel_size > 1;
   if (const auto from = stage_before(rank, pass); from && shards) {
     const int here = static_cast<int>(pass.chunk) * ranks() + rank;
     const Bytes bytes = boundary(*from, here, mb);
-    if (bytes.value > 0) time += costs_->layers.tp_gather(bytes);
+    const Time gather = bytes.value > 0 ? costs_->layers.tp_gather(bytes) : Time{};
+    add(pass.forward ? TaskKind::forward : TaskKind::backward, gather, gather);
   }
-  if (time == Time{}) return {};
-  Task task;
-  task.stream = Program::stream(d, StreamKind::compute);
-  task.duration = task.communication = time;
-  task.kind = pass.forward ? TaskKind::forward : TaskKind::backward;
-  task.label = program_.label("start of a pass");
-  task.micro_batch = static_cast<std::int32_t>(pass.micro_batch);
-  task.chunk = static_cast<std::int16_t>(pass.chunk);
-  return last_kernel_[d.value] = program_.add(task);
+  return first;
 }
 
 // Passes whose layers communicate one by one have a task a layer even at stage granularity.

@@ -1,9 +1,11 @@
 // Activations forward and their gradients backward between neighbouring model stages.
 //
-// A send and its receive are the two sides of one transfer. Receives are posted early, so a
-// transfer starts when its sender is ready; computation goes on meanwhile unless the framework
-// waits for its sends (overlap_p2p = false). Megatron's rank placement decides which links it
-// crosses.
+// A send and its receive are the two sides of one transfer. With overlap_p2p receives are posted
+// early, so a transfer starts when its sender is ready, and computation goes on meanwhile.
+// Otherwise passes and exchanges take turns, as in Megatron before mid-2023 and DeepSpeed: after
+// each pass (after each pair of forward and backward of interleaved 1F1B) a rank sends what it
+// made, receives what its next turn needs, and waits for both; so neighbours wait for each other.
+// Megatron's rank placement decides which links a transfer crosses.
 #include <algorithm>
 
 #include "sim/errors.hpp"
@@ -13,9 +15,34 @@ namespace mllmsim {
 
 void Lowering::add_pipeline(int replica, int rank) {
   if (ranks() == 1) return;
+  for (const Pass& pass : schedules_[static_cast<std::size_t>(rank)]) send(replica, rank, pass);
+}
+
+void Lowering::take_turns(int replica, int rank) {
   const std::vector<Pass>& passes = schedules_[static_cast<std::size_t>(rank)];
+  const std::vector<std::size_t> turns = turns_of(rank);
+  for (std::size_t t = 0; t + 1 < turns.size(); ++t)
+    for (std::size_t i = turns[t]; i < turns[t + 1]; ++i) {
+      PassTasks& tasks = tasks_of(replica, rank, passes[i]);
+      tasks.turn_first = tasks_of(replica, rank, passes[turns[t]]).first();
+      tasks.turn_last = tasks_of(replica, rank, passes[turns[t + 1] - 1]).last();
+      if (t > 0) tasks.turn_before = tasks_of(replica, rank, passes[turns[t] - 1]).last();
+      if (turns[t + 1] < passes.size())
+        tasks.turn_after = tasks_of(replica, rank, passes[turns[t + 1]]).first();
+    }
+}
+
+// Passes of the rank by turn: the index of each turn's first pass, and the number of passes.
+std::vector<std::size_t> Lowering::turns_of(int rank) const {
+  const std::vector<Pass>& passes = schedules_[static_cast<std::size_t>(rank)];
+  const auto warmup = static_cast<std::size_t>(std::ranges::find(passes, false, &Pass::forward) -
+                                               passes.begin() - 1);
+  const bool pairs = chunks() > 1 && 2 * (warmup + 1) < passes.size();
+  std::vector<std::size_t> turns;
   for (std::size_t i = 0; i < passes.size(); ++i)
-    send(replica, rank, passes[i], i + 1 < passes.size() ? &passes[i + 1] : nullptr);
+    if (!pairs || i <= warmup || passes[i].forward || !passes[i - 1].forward) turns.push_back(i);
+  turns.push_back(passes.size());
+  return turns;
 }
 
 std::optional<int> Lowering::stage_before(int rank, const Pass& pass) const {
@@ -41,7 +68,7 @@ Bytes Lowering::boundary(int from_stage, int to_stage, const MicroBatch& mb) con
   return costs_->layers.boundary(at(before).back().layer, mb);
 }
 
-void Lowering::send(int replica, int rank, const Pass& pass, const Pass* next) {
+void Lowering::send(int replica, int rank, const Pass& pass) {
   const auto to = stage_after(rank, pass);
   if (!to) return;
   const int from = static_cast<int>(pass.chunk) * ranks() + rank;
@@ -80,11 +107,13 @@ void Lowering::send(int replica, int rank, const Pass& pass, const Pass* next) {
   task.stream = Program::stream(device(replica, to_rank),
                                 pass.forward ? StreamKind::pp_recv_prev : StreamKind::pp_recv_next);
   const TaskId received = program_.add(task);
-  program_.add_dependency(tasks_of(replica, rank, pass).last(), sent);
   const Pass consumer{pass.forward, pass.micro_batch, static_cast<std::uint32_t>(to_chunk)};
-  program_.add_dependency(received, tasks_of(replica, to_rank, consumer).first());
-  if (next && !job_.given_times && !job_.software.overlap_p2p)
-    program_.add_dependency(sent, tasks_of(replica, rank, *next).first());
+  const PassTasks& from_tasks = tasks_of(replica, rank, pass);
+  const PassTasks& to_tasks = tasks_of(replica, to_rank, consumer);
+  program_.add_dependency(from_tasks.turn_last ? from_tasks.turn_last : from_tasks.last(), sent);
+  program_.add_dependency(received, to_tasks.turn_first ? to_tasks.turn_first : to_tasks.first());
+  if (to_tasks.turn_before) program_.add_dependency(to_tasks.turn_before, received);
+  if (from_tasks.turn_after) program_.add_dependency(sent, from_tasks.turn_after);
 }
 
 Time Lowering::p2p_time(int from_rank, int to_rank, Bytes bytes_per_gpu) const {

@@ -16,14 +16,15 @@ class Cursor {
         std::partition_point(gaps.begin(), gaps.end(), [&](const Gap& g) { return g.to <= from; }) -
         gaps.begin());
   }
-  // The first place from `earliest` on where a kernel fits whole.
-  Time place(Time earliest, Time duration) {
+  // The first place from `earliest` on where a kernel fits whole. `slowed`: its time in tp bubbles.
+  Gap place(Time earliest, Time duration, Time slowed) {
     for (;; ++gap_) {
       const Gap& g = gaps_[gap_];
       const Time start = std::max({g.from, free_, earliest});
-      if (start + duration > g.to) continue;
-      free_ = start + duration;
-      return start;
+      const Time end = start + (g.tp_bubble ? slowed : duration);
+      if (end > g.to) continue;
+      free_ = end;
+      return {start, end, g.tp_bubble};
     }
   }
 
@@ -37,7 +38,7 @@ class Cursor {
 struct PlacedPass {
   int rank = 0;
   EncoderPass pass;
-  std::vector<Time> starts;
+  std::vector<Gap> kernels;
 };
 
 struct PlacedWave {
@@ -108,26 +109,26 @@ class Scheduler {
       if (i > 0) earliest += work_.between_stages(forward ? stage - 1 : stage);
       const int r = work_.plan.rank_of(group, stage);
       const RankGaps& gaps = gaps_[static_cast<std::size_t>(r)];
-      const std::vector<Time>* ahead =
-          before ? &before->passes[static_cast<std::size_t>(i)].starts : nullptr;
-      if (ahead) earliest = std::max(earliest, ahead->front());
+      const std::vector<Gap>* ahead =
+          before ? &before->passes[static_cast<std::size_t>(i)].kernels : nullptr;
+      if (ahead) earliest = std::max(earliest, ahead->front().from);
       Cursor compute(gaps.compute, earliest), tp(gaps.tp, earliest);
       PlacedPass& pass = out.passes.emplace_back(PlacedPass{r, {forward, wave}, {}});
       const auto& kernels = work_.kernels(first, count, stage, forward);
-      pass.starts.reserve(kernels.size());
+      pass.kernels.reserve(kernels.size());
       for (const EncoderWork::Kernel& k : kernels) {
         if (ahead) {
-          const std::size_t same = pass.starts.size() + 1 == kernels.size()
+          const std::size_t same = pass.kernels.size() + 1 == kernels.size()
                                        ? ahead->size() - 1
-                                       : std::min(pass.starts.size(), ahead->size() - 1);
-          earliest = std::max(earliest, (*ahead)[same]);
+                                       : std::min(pass.kernels.size(), ahead->size() - 1);
+          earliest = std::max(earliest, (*ahead)[same].from);
         }
         if (forward)
           earliest =
               std::max(earliest, work_.gathered[static_cast<std::size_t>(stage)][k.layer] - early_);
-        const Time start = (k.tp ? tp : compute).place(earliest, k.time);
-        pass.starts.push_back(start);
-        earliest = start + k.time;
+        pass.kernels.push_back(k.tp ? tp.place(earliest, k.time, k.time)
+                                    : compute.place(earliest, k.time, k.slowed));
+        earliest = pass.kernels.back().to;
       }
     }
     out.end = earliest;
@@ -178,7 +179,7 @@ class Scheduler {
       }
       for (PlacedPass& p : c.placed.passes) {
         p.pass.wave = wave;
-        if (before_all_) late = std::max(late, end_of(p, first, count) - rank(p.rank).first_start);
+        if (before_all_) late = std::max(late, p.kernels.back().to - rank(p.rank).first_start);
       }
       take(c.placed);
       forwards_.push_back(std::move(c.placed));
@@ -223,7 +224,7 @@ class Scheduler {
         if (p.rank != r) continue;
         const auto& kernels = kernels_of(p);
         for (std::size_t k = 0; k < kernels.size(); ++k)
-          last[kernels[k].layer] = std::max(last[kernels[k].layer], p.starts[k] + kernels[k].time);
+          last[kernels[k].layer] = std::max(last[kernels[k].layer], p.kernels[k].to);
       }
     Time at = -kAlways;
     for (const EncoderWork::Reduction& bucket : work_.reductions[stage]) {
@@ -246,8 +247,7 @@ class Scheduler {
       const auto& kernels = kernels_of(p);
       std::vector<Gap> compute, tp;
       for (std::size_t k = 0; k < kernels.size(); ++k)
-        if (kernels[k].time > Time{})
-          (kernels[k].tp ? tp : compute).push_back({p.starts[k], p.starts[k] + kernels[k].time});
+        if (kernels[k].time > Time{}) (kernels[k].tp ? tp : compute).push_back(p.kernels[k]);
       RankGaps& gaps = gaps_[static_cast<std::size_t>(p.rank)];
       take(gaps.compute, compute);
       take(gaps.tp, tp);
@@ -264,7 +264,7 @@ class Scheduler {
     for (; next != taken.end(); ++end) {
       Gap g = *end;
       for (; next != taken.end() && next->from < g.to; ++next) {
-        if (next->from > g.from) left_.push_back({g.from, next->from});
+        if (next->from > g.from) left_.push_back({g.from, next->from, g.tp_bubble});
         g.from = next->to;
       }
       if (g.to > g.from) left_.push_back(g);
@@ -290,8 +290,8 @@ class Scheduler {
       for (const PlacedWave& wave : *waves)
         for (const PlacedPass& p : wave.passes) {
           if (p.rank != r) continue;
-          for (Time start : p.starts)
-            kernels.push_back({start, static_cast<std::uint32_t>(out.passes.size())});
+          for (const Gap& k : p.kernels)
+            kernels.push_back({k.from, static_cast<std::uint32_t>(out.passes.size())});
           out.passes.push_back(p.pass);
         }
     std::stable_sort(kernels.begin(), kernels.end(),
@@ -331,10 +331,6 @@ class Scheduler {
     return work_.kernels(wave.micro_batches.front(),
                          static_cast<std::uint32_t>(wave.micro_batches.size()),
                          p.rank % work_.plan.pp, p.pass.forward);
-  }
-  Time end_of(const PlacedPass& p, std::uint32_t first, std::uint32_t count) {
-    return p.starts.back() +
-           work_.kernels(first, count, p.rank % work_.plan.pp, p.pass.forward).back().time;
   }
 
   EncoderWork& work_;

@@ -29,7 +29,7 @@ class EncoderWork {
               const CostContext& costs);
 
   struct Kernel {
-    Time time;
+    Time time, slowed;  // alone, and beside a collective of the LLM
     bool tp;
     std::uint32_t layer;
   };
@@ -63,6 +63,7 @@ class EncoderWork {
     auto operator<=>(const Key&) const = default;
   };
   LayerCosts& costs_;
+  double slowdown_;
   std::vector<Time> hops_, to_llm_;
   std::map<Key, std::vector<Kernel>> known_;
   bool uniform_ = true;

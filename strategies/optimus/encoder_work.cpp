@@ -33,7 +33,10 @@ Time collective(const Job& job, const EncoderPlan& plan, const CostContext& cost
 
 EncoderWork::EncoderWork(const Job& job, const Plan& llm_plan, const EncoderPlan& encoder_plan,
                          LayerCosts& encoder_costs, const CostContext& costs)
-    : llm(llm_plan), plan(encoder_plan), costs_(encoder_costs) {
+    : llm(llm_plan),
+      plan(encoder_plan),
+      costs_(encoder_costs),
+      slowdown_(costs.kernels.gemm_slowdown_beside_collective()) {
   const int ranks = job.parallelism.pipeline_model_parallel_size;
   lanes = job.parallelism.tensor_model_parallel_size / plan.tp;
   groups = plan.groups(ranks);
@@ -95,7 +98,8 @@ const std::vector<EncoderWork::Kernel>& EncoderWork::kernels(std::uint32_t first
   std::vector<Kernel>& out = known_[key];
   for (const EncoderKernel& k :
        encoder_kernels(costs_, plan.stages[static_cast<std::size_t>(stage)], wave, forward))
-    out.push_back({k.kernel.time, k.kernel.communication, k.layer});
+    out.push_back(
+        {k.kernel.time, scaled(k.kernel.time, slowdown_), k.kernel.communication, k.layer});
   return out;
 }
 

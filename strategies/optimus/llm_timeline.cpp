@@ -14,7 +14,7 @@ RankTimeline rank_timeline(const Program& program, const Timeline& timeline,
       const Time start = timeline.start[t], end = timeline.end[t];
       const bool tp = Program::kind_of(program.tasks()[t].stream) == StreamKind::tp;
       Time& free = tp ? tp_free : compute_free;
-      if (start > free) (tp ? out.tp : out.compute).push_back({free, start});
+      if (start > free) (tp ? out.tp : out.compute).push_back({free, start, kernel > 0});
       free = end;
       if (out.kernels.empty()) out.first_start = start;
       out.kernels.push_back({start, p, kernel++});

@@ -15,6 +15,7 @@ inline constexpr Time kAlways{INT64_MAX / 4};
 
 struct Gap {
   Time from, to;
+  bool tp_bubble = false;  // between kernels of one pass: the LLM waits for a collective
 };
 
 // A kernel of the LLM, compute or tp, in the order it is issued.

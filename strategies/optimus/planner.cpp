@@ -20,8 +20,38 @@ struct Simulated {
   Plan plan;
   Time span{};
   Time encoder_time{};
+  double hidden = 1;  // share of the encoders' computation
   Bytes memory{};
 };
+
+// The share of the encoders' computation that runs where the LLM alone leaves its GPU idle: between
+// its kernels, and as long before the first and after the last as it waits there anyway.
+double hidden_share(const Program& program, const Timeline& timeline, const LlmTimeline& alone) {
+  const auto computes = [](const Task& task) {
+    return Program::kind_of(task.stream) == StreamKind::compute && task.kind != TaskKind::host &&
+           task.kind != TaskKind::optimizer;
+  };
+  std::vector<Gap> computing(alone.ranks.size(), {kAlways, -kAlways});  // of the LLM
+  for (std::size_t t = 0; t < program.tasks().size(); ++t) {
+    const Task& task = program.tasks()[t];
+    if (!computes(task) || task.chunk < 0) continue;
+    Gap& rank = computing[Program::device_of(task.stream).value];
+    rank.from = std::min(rank.from, timeline.start[t]);
+    rank.to = std::max(rank.to, timeline.end[t]);
+  }
+  Time hidden{}, all{};
+  for (std::size_t t = 0; t < program.tasks().size(); ++t) {
+    const Task& task = program.tasks()[t];
+    if (!computes(task) || task.chunk >= 0) continue;
+    const std::size_t rank = Program::device_of(task.stream).value;
+    const RankTimeline& llm = alone.ranks[rank];
+    const Time from = std::max(timeline.start[t], computing[rank].from - llm.first_start);
+    const Time to = std::min(timeline.end[t], computing[rank].to + (alone.span - llm.last_end));
+    all += timeline.end[t] - timeline.start[t];
+    hidden += std::max(Time{}, to - from);
+  }
+  return all > Time{} ? hidden / all : 1;
+}
 
 class Planner {
  public:
@@ -33,8 +63,9 @@ class Planner {
   Plan run(Plan llm) {
     const auto replicas = std::exchange(llm.micro_batches, {llm.micro_batches.front()});
     Alone alone = simulate_alone(llm);
-    if (llm.schedule == ScheduleKind::interleaved) {
-      // Late micro-batches leave their encoders more time, if that costs the LLM nothing.
+    if (llm.schedule == ScheduleKind::interleaved && job_.software.overlap_p2p) {
+      // Late micro-batches leave their encoders more time, if that costs the LLM nothing. Ranks
+      // that exchange in turns would wait for each other for ever.
       Plan late = llm;
       late.schedule = ScheduleKind::interleaved_late;
       Alone other = simulate_alone(late);
@@ -108,11 +139,12 @@ class Planner {
     std::optional<Simulated> best;
     for (std::size_t i = 0; i < std::min(tries, ranked.size()); ++i) {
       order_kernels(job_, llm, gaps, costs_, placement, ranked[i]);
-      Simulated s{llm, {}, ranked[i].encoder_time, {}};
+      Simulated s{llm, {}, ranked[i].encoder_time, 1, {}};
       s.plan.encoders = std::move(ranked[i].plan);
       const Program program = lower(job_, s.plan, &costs_);
       const Timeline timeline = simulate(program, costs_.network.link_bandwidths());
       s.span = timeline.span;
+      s.hidden = hidden_share(program, timeline, gaps);
       s.memory = peak_memory(job_, s.plan, memory_profile(program, timeline));
       if (!best || s.span < best->span) best = std::move(s);
     }
@@ -140,11 +172,8 @@ class Planner {
     seconds("encoder_s", chosen.encoder_time);
     seconds("bound_s", bound);  // the LLM alone: all encoder work hidden
     seconds("coarse_s", coarse.span);
-    const auto hidden = [&](const Simulated& s) {
-      return s.encoder_time > Time{} ? std::max(0.0, 1 - (s.span - bound) / s.encoder_time) : 1.0;
-    };
-    percent("hidden_share_coarse", hidden(coarse));
-    percent("hidden_share", hidden(chosen));
+    percent("hidden_share_coarse", coarse.hidden);
+    percent("hidden_share", chosen.hidden);
     tell_bubbles(facts, bound, alone);
     percent("memory_overhead_share", chosen.memory / frugal - 1);
   }

@@ -39,6 +39,73 @@ TEST(Lower, WaitingForTransfersIsTheSameAtBothGranularities) {
   EXPECT_EQ(by_stage, simulate_job(job).timeline.span);
 }
 
+// Whatever the sizes: no rank waits for ever, and none computes while it sends or receives.
+TEST(Lower, PassesAndTransfersTakeTurns) {
+  for (const int ranks : {2, 4})
+    for (const int chunks : {1, 2, 3})
+      for (const int rounds : {1, 2, 3}) {
+        Job job = small_job();
+        job.software.overlap_p2p = false;
+        job.parallelism.pipeline_model_parallel_size = ranks;
+        job.parallelism.virtual_pipeline_stages = chunks;
+        job.parallelism.data_parallel_size = 8 / ranks;
+        job.parallelism.global_batch_size = 2 * (8 / ranks) * ranks * rounds;
+        const Simulated s = simulate_job(job);
+        std::vector<std::vector<std::pair<Time, Time>>> transfers(s.program.devices());
+        const auto& tasks = s.program.tasks();
+        for (std::size_t t = 0; t < tasks.size(); ++t)
+          if (tasks[t].kind == TaskKind::pp_send || tasks[t].kind == TaskKind::pp_recv)
+            transfers[Program::device_of(tasks[t].stream).value].emplace_back(s.timeline.start[t],
+                                                                              s.timeline.end[t]);
+        for (std::size_t t = 0; t < tasks.size(); ++t) {
+          if (tasks[t].kind != TaskKind::forward && tasks[t].kind != TaskKind::backward) continue;
+          for (const auto& [start, end] : transfers[Program::device_of(tasks[t].stream).value])
+            EXPECT_TRUE(end <= s.timeline.start[t] || start >= s.timeline.end[t])
+                << ranks << " ranks, " << chunks << " chunks, " << rounds << " rounds";
+        }
+      }
+}
+
+// Two stages, two micro-batches. Rank 0: F0 F1 B0 B1; rank 1: F0 B0 F1 B1. Rank 1 takes the second
+// activations only after its B0, so the step waits for their transfer once more than with overlap.
+TEST(Lower, ARankReceivesOnlyWhenItHasDoneItsTurn) {
+  Job job = small_job();
+  job.parallelism.pipeline_model_parallel_size = 2;
+  job.parallelism.data_parallel_size = 4;
+  job.parallelism.global_batch_size = 16;
+  job.software.overlap_p2p = false;
+  const Simulated s = simulate_job(job);
+  Time first_backward_end{}, second_transfer_start{};
+  const auto& tasks = s.program.tasks();
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    if (Program::device_of(tasks[t].stream).value != 1) continue;
+    if (tasks[t].kind == TaskKind::backward && tasks[t].micro_batch == 0)
+      first_backward_end = std::max(first_backward_end, s.timeline.end[t]);
+    if (tasks[t].kind == TaskKind::pp_recv && tasks[t].micro_batch == 1)
+      second_transfer_start = s.timeline.start[t];
+  }
+  EXPECT_GE(second_transfer_start, first_backward_end);
+}
+
+// 6 encoder blocks and 8 of the LLM on 4 stages: the encoder alone on the first, 2 or 3 on the
+// others.
+TEST(Lower, TheEncoderCanHaveAStageOfItsOwn) {
+  Job job = small_job();
+  job.options["partition"] = std::string("encoder_stage");
+  const Simulated s = simulate_job(job);
+  std::vector<int> encoder_blocks, llm_blocks;
+  for (const auto& chunks : s.plan.stages) {
+    encoder_blocks.push_back(0);
+    llm_blocks.push_back(0);
+    for (const PlannedLayer& p : chunks.front())
+      if (p.layer.kind == LayerKind::block)
+        ++(is_llm(job.model, p.layer) ? llm_blocks : encoder_blocks).back();
+  }
+  EXPECT_EQ(encoder_blocks, (std::vector<int>{6, 0, 0, 0}));
+  std::sort(llm_blocks.begin(), llm_blocks.end());
+  EXPECT_EQ(llm_blocks, (std::vector<int>{0, 2, 3, 3}));
+}
+
 TEST(Lower, BothGranularitiesTakeTheSameTimeAndHaveTheSameBubbles) {
   for (const int zero_stage : {0, 1, 3}) {
     Job job = small_job();
