@@ -77,9 +77,11 @@ Network::Vertex Network::leaf(int index) const {
 Network::Vertex Network::spine() const { return leaf(leaves()); }
 
 LinkId Network::link(Vertex from, Vertex to) const {
-  const auto [edge, found] = boost::edge(from, to, graph_);
+  // connect() adds both directions one after the other; the end with fewer links is searched.
+  const bool back = boost::out_degree(from, graph_) > boost::out_degree(to, graph_);
+  const auto [edge, found] = boost::edge(back ? to : from, back ? from : to, graph_);
   check(found, "no link between these devices");
-  return {boost::get(boost::edge_index, graph_, edge)};
+  return {boost::get(boost::edge_index, graph_, edge) ^ (back ? 1U : 0U)};
 }
 
 std::string Network::link_name(LinkId id) const {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace mllmsim {
 namespace {
@@ -19,6 +20,7 @@ LinkSharing::LinkSharing(std::vector<BytesPerSecond> bandwidths, const Program& 
       load_(bandwidths_.size(), 0.0),
       room_(bandwidths_.size(), 0.0),
       slope_(bandwidths_.size(), 0.0),
+      seen_(bandwidths_.size(), 0),
       flows_(program.transfers().size()) {}
 
 std::span<const LinkUse> LinkSharing::uses(TransferId transfer) const {
@@ -88,21 +90,25 @@ void LinkSharing::fill(std::vector<double>& rates) {
   std::vector<std::size_t> growing(active_.size());
   std::iota(growing.begin(), growing.end(), 0);
   std::vector<double> peak(active_.size(), 0);  // the flow's largest need of any link
+  ++fills_;
+  links_.clear();
   for (std::size_t i : growing)
-    for (const LinkUse& use : uses(active_[i]))
+    for (const LinkUse& use : uses(active_[i])) {
       peak[i] = std::max(peak[i], need(flows_[active_[i].value], use));
+      if (std::exchange(seen_[use.link.value], fills_) != fills_) links_.push_back(use.link.value);
+    }
 
-  std::fill(room_.begin(), room_.end(), 1.0);
+  for (const std::uint32_t l : links_) room_[l] = 1;
   while (!growing.empty()) {
     // A flow grows as level / peak, so that at its tightest link it has `level` of the bandwidth.
-    std::fill(slope_.begin(), slope_.end(), 0.0);
+    for (const std::uint32_t l : links_) slope_[l] = 0;
     double level = kInfinity;
     for (std::size_t i : growing) {
       level = std::min(level, peak[i]);
       for (const LinkUse& use : uses(active_[i]))
         slope_[use.link.value] += need(flows_[active_[i].value], use) / peak[i];
     }
-    for (std::size_t l = 0; l < slope_.size(); ++l)
+    for (const std::uint32_t l : links_)
       if (slope_[l] > 0) level = std::min(level, std::max(0.0, room_[l]) / slope_[l]);
     const auto stays = [&](std::size_t i) {
       if (peak[i] <= level * kFull) return true;

@@ -53,8 +53,11 @@ class LinkSharing {
 
   const Program& program_;
   std::vector<BytesPerSecond> bandwidths_;
-  std::vector<double> load_;          // a link, if all its flows ran at rate 1
-  std::vector<double> room_, slope_;  // scratch of fill()
+  std::vector<double> load_;  // a link, if all its flows ran at rate 1
+  // Scratch of fill().
+  std::vector<double> room_, slope_;
+  std::vector<std::uint32_t> links_, seen_;  // links of active flows; the fill that saw each link
+  std::uint32_t fills_ = 0;
   std::vector<Flow> flows_;
   std::vector<TransferId> active_;
   std::vector<Completion> announced_;

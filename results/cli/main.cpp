@@ -1,5 +1,6 @@
 // mllmsim: sub-commands, and what each kind of failure means to the shell.
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <cstdlib>
 #include <iostream>
@@ -49,6 +50,10 @@ int dispatch(const Arguments& arguments) {
 }  // namespace mllmsim
 
 int main(int argc, char** argv) {
+  // Every simulated step takes and frees tens of megabytes: keep the pages.
+  constexpr int kKept = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kKept);
+  mallopt(M_TRIM_THRESHOLD, kKept);
   try {
     return mllmsim::dispatch({argv + 1, argv + argc});
   } catch (const mllmsim::UserError& e) {

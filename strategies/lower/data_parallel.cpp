@@ -45,9 +45,7 @@ std::vector<TaskId> Lowering::add_collective(const std::vector<std::vector<int>>
   task.label = program_.label(op == CollectiveOp::all_gather   ? "dp all-gather"
                               : op == CollectiveOp::all_reduce ? "dp all-reduce"
                                                                : "dp reduce-scatter");
-  auto links = costs_->network.rings(groups, sent);
-  if (replicas() == 1) links = seen_by(0, std::move(links));
-  task.transfer = program_.add_transfer(links);
+  task.transfer = program_.add_transfer(ring_links(groups, sent));
   std::vector<TaskId> tasks;
   for (int r = 0; r < replicas(); ++r)
     for (int rank : ranks) {
@@ -55,6 +53,20 @@ std::vector<TaskId> Lowering::add_collective(const std::vector<std::vector<int>>
       tasks.push_back(program_.add(task));
     }
   return tasks;
+}
+
+// Buckets of parameters go round the same rings.
+std::vector<LinkUse> Lowering::ring_links(const std::vector<std::vector<int>>& groups,
+                                          Bytes bytes) {
+  constexpr Bytes kUnit{1LL << 40};
+  auto& unit = ring_links_[{groups.size(), groups.front()}];
+  if (unit.empty()) {
+    unit = costs_->network.rings(groups, kUnit);
+    if (replicas() == 1) unit = seen_by(0, std::move(unit));
+  }
+  std::vector<LinkUse> links = unit;
+  for (LinkUse& use : links) use.bytes = scaled(use.bytes, bytes / kUnit);
+  return links;
 }
 
 void Lowering::add_data_parallel() {

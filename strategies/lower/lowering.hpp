@@ -120,6 +120,7 @@ class Lowering {
   std::vector<TaskId> add_collective(const std::vector<std::vector<int>>& groups,
                                      const std::vector<int>& ranks, CollectiveOp op,
                                      std::int64_t bytes);
+  std::vector<LinkUse> ring_links(const std::vector<std::vector<int>>& groups, Bytes bytes);
   // sharded.cpp: zero_stage 3.
   void add_sharded_layers();
 
@@ -137,6 +138,8 @@ class Lowering {
   std::vector<TaskId> last_kernel_;  // by device, while passes are added
   // By device and rank it sends to; bytes of a 1-byte message.
   std::map<std::pair<std::uint32_t, int>, std::vector<LinkUse>> p2p_links_;
+  // By number of groups and members of the first; bytes of a 1-TiB collective.
+  std::map<std::pair<std::size_t, std::vector<int>>, std::vector<LinkUse>> ring_links_;
 
   Granularity granularity_ = Granularity::stage;
   // Where the LLM's kernels being added stand, for the encoders' slots.
