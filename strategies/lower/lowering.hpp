@@ -123,6 +123,8 @@ class Lowering {
   std::vector<LinkUse> ring_links(const std::vector<std::vector<int>>& groups, Bytes bytes);
   // sharded.cpp: zero_stage 3.
   void add_sharded_layers();
+  void slow_beside_shards(DeviceId device, const Pass& pass, Segment& segment);
+  Time shard_time(CollectiveOp op, std::int64_t bytes);
 
   // Keeps what the simulated replica's own nodes see; the others are its mirror images.
   std::vector<LinkUse> seen_by(int replica, std::vector<LinkUse> uses) const;
@@ -140,6 +142,8 @@ class Lowering {
   std::map<std::pair<std::uint32_t, int>, std::vector<LinkUse>> p2p_links_;
   // By number of groups and members of the first; bytes of a 1-TiB collective.
   std::map<std::pair<std::size_t, std::vector<int>>, std::vector<LinkUse>> ring_links_;
+
+  std::map<std::pair<CollectiveOp, std::int64_t>, Time> shard_times_;  // by bytes
 
   Granularity granularity_ = Granularity::stage;
   // Where the LLM's kernels being added stand, for the encoders' slots.

@@ -93,6 +93,7 @@ PassTasks Lowering::add_pass(DeviceId d, int rank, const Pass& pass, const Micro
   const auto add = [&](const PlannedLayer& layer) {
     out.segments.push_back(granularity_ == Granularity::stage ? add_layer(d, layer, pass)
                                                               : add_kernels(d, layer, pass, mb));
+    if (job_.parallelism.zero_stage == 3) slow_beside_shards(d, pass, out.segments.back());
   };
   if (pass.forward)
     std::for_each(layers.begin(), layers.end(), add);

@@ -3,15 +3,59 @@
 //
 // The gather of a layer may start when the layer zero3_prefetch_layers + 1 before it is done, which
 // bounds how many gathered layers are in memory. Gathers and scatters of a device share its dp
-// stream, in the order they are issued.
+// stream, in the order they are issued. They take SMs from the layers beside them.
+#include <algorithm>
+
 #include "sim/errors.hpp"
+#include "strategies/lower/groups.hpp"
 #include "strategies/lower/lowering.hpp"
 
 namespace mllmsim {
+namespace {
+
+constexpr std::int64_t kParameterBytes = 2, kGradientBytes = 2;  // bf16 on the wire
+
+}  // namespace
+
+Time Lowering::shard_time(CollectiveOp op, std::int64_t bytes) {
+  const auto [at, added] = shard_times_.try_emplace({op, bytes});
+  if (added && bytes > 0) {
+    const GroupShape shape = shape_of(dp_groups(job_.parallelism, 0), job_.cluster);
+    at->second = to_time(costs_->kernels.collective({op, Bytes{bytes}, shape}).time);
+  }
+  return at->second;
+}
+
+// A layer runs beside the gather of a neighbour's parameters, backwards beside the scatter of its
+// gradients as well; neighbours are taken to be alike. While those last it computes at
+// 1 / slowdown of its speed.
+void Lowering::slow_beside_shards(DeviceId d, const Pass& pass, Segment& segment) {
+  const double slowdown = costs_->kernels.gemm_slowdown_beside_collective();
+  Time computing{};
+  for (std::uint32_t t = segment.first.value; t <= segment.last.value; ++t) {
+    const Task& task = program_.tasks()[t];
+    if (Program::kind_of(task.stream) == StreamKind::compute)
+      computing += task.duration - task.communication;
+  }
+  const auto bytes = [&](std::int64_t each, bool only_trained) {
+    return each * parameters_per_gpu(job_, {segment.layer}, only_trained);
+  };
+  Time beside = shard_time(CollectiveOp::all_gather, bytes(kParameterBytes, false));
+  if (!pass.forward)
+    beside += shard_time(CollectiveOp::reduce_scatter, bytes(kGradientBytes, true));
+  Task task;
+  task.duration = std::min(scaled(computing, slowdown - 1), scaled(beside, 1 - 1 / slowdown));
+  if (task.duration == Time{}) return;
+  task.stream = Program::stream(d, StreamKind::compute);
+  task.kind = pass.forward ? TaskKind::forward : TaskKind::backward;
+  task.label = program_.label("slowed by dp collectives");
+  task.micro_batch = static_cast<std::int32_t>(pass.micro_batch);
+  task.chunk = static_cast<std::int16_t>(pass.chunk);
+  segment.last = last_kernel_[d.value] = program_.add(task);
+}
 
 void Lowering::add_sharded_layers() {
   check(ranks() == 1, "sharded parameters need a single pipeline rank");
-  constexpr std::int64_t kParameterBytes = 2, kGradientBytes = 2;  // bf16 on the wire
   const auto ahead = static_cast<std::size_t>(job_.software.zero3_prefetch_layers) + 1;
 
   // The same sequence of layers on every replica: collectives match by position.

@@ -15,7 +15,7 @@ MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 # percentage points must be entered anew; one that meets its target must be taken out.
 KNOWN_MISSES = {
     # DeepSpeed of early 2021 moved 175B parameters at some 17 GB/s a node; why is not understood.
-    "Megatron SC'21 Table 2 (ZeRO-3)": 0.587,
+    "Megatron SC'21 Table 2 (ZeRO-3)": 0.568,
     # Forward times by stage say that InternViT's layers cost what ours do, whole steps at tp 2 say more, and free memory says
     # that they keep less: nothing public tells why. The baseline's free memory is what its allocator leaves after shapes of all sizes.
     "OmniBal": 0.102,

@@ -87,6 +87,28 @@ TEST(Lower, ARankReceivesOnlyWhenItHasDoneItsTurn) {
   EXPECT_GE(second_transfer_start, first_backward_end);
 }
 
+// A layer beside gathers takes longer by at most its share of the slowdown, by nothing without
+// them.
+TEST(Lower, ShardedLayersAreSlowedByTheGathersBesideThem) {
+  Job job = small_job();
+  job.parallelism.tensor_model_parallel_size = 1;
+  job.parallelism.pipeline_model_parallel_size = 1;
+  job.parallelism.sequence_parallel = false;
+  job.parallelism.zero_stage = 3;
+  const auto computing = [&](int dp) {
+    job.parallelism.data_parallel_size = dp;
+    job.parallelism.global_batch_size = 2 * dp;
+    const Simulated s = simulate_job(job);
+    Time sum{};
+    for (const Task& task : s.program.tasks())
+      if (task.kind == TaskKind::forward || task.kind == TaskKind::backward) sum += task.duration;
+    return sum;
+  };
+  const Time alone = computing(1), beside = computing(16);
+  EXPECT_GT(beside, alone);
+  EXPECT_LE(to_seconds(beside).value, 1.18 * to_seconds(alone).value);
+}
+
 // 6 encoder blocks and 8 of the LLM on 4 stages: the encoder alone on the first, 2 or 3 on the
 // others.
 TEST(Lower, TheEncoderCanHaveAStageOfItsOwn) {
