@@ -79,7 +79,8 @@ NetworkShare network_share(const ClusterSpec& cluster, const GroupShape& group) 
   const double nics = cluster.nics_per_node, siblings = std::max(1, group.sibling_groups);
   const double near = std::max(1.0, nics * group.ranks_per_node() / cluster.gpus_per_node);
   const double used = std::min(near, nics / siblings);
-  return {cluster.nic_bandwidth * used, std::min(1.0, used * siblings / nics)};
+  const double between = group.crosses_leaves ? cluster.cross_leaf_share : 1;
+  return {cluster.nic_bandwidth * (used * between), std::min(1.0, used * siblings / nics)};
 }
 
 Cost collective_time(const CollectiveModel& model, const ClusterSpec& cluster,

@@ -75,6 +75,7 @@ struct GroupShape {
   int ranks = 1;
   int nodes = 1;
   int sibling_groups = 1;
+  bool crosses_leaves = false;
 
   int ranks_per_node() const { return ranks / nodes; }
   auto operator<=>(const GroupShape&) const = default;

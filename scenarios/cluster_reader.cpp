@@ -29,6 +29,7 @@ ClusterSpec read_cluster(const Node& table, const std::string& key, Problems& pr
   reader.require("nic_bandwidth", c.nic_bandwidth);
   reader.read("nodes_per_leaf", c.nodes_per_leaf, kNodes);
   reader.read("oversubscription", c.oversubscription, {1, 1000});
+  reader.read("cross_leaf_share", c.cross_leaf_share, {0.01, 1});
   c.gpu_speed_spread = kGpuSpeedSpread;
   reader.read("gpu_speed_spread", c.gpu_speed_spread, {0, 1});
   return c;

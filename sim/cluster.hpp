@@ -33,6 +33,9 @@ struct ClusterSpec {
   BytesPerSecond nic_bandwidth{};  // a NIC, per direction
   int nodes_per_leaf = 32;
   double oversubscription = 1.0;
+  // What a collective between leaves gets of its NICs' bandwidth: all with adaptive routing; where
+  // ECMP hashes as many flows onto as many uplinks, 1 - 1/e = 0.63 on average.
+  double cross_leaf_share = 1.0;
   // Standard deviation of the speeds of GPUs of one kind, over their mean. All wait for the
   // slowest.
   double gpu_speed_spread = 0;

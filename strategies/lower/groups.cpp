@@ -24,7 +24,10 @@ GroupShape shape_of(const std::vector<std::vector<int>>& groups, const ClusterSp
         ++siblings;
         break;
       }
-  return {static_cast<int>(groups.front().size()), static_cast<int>(nodes.size()), siblings};
+  const bool crosses =
+      *nodes.begin() / cluster.nodes_per_leaf != *nodes.rbegin() / cluster.nodes_per_leaf;
+  return {static_cast<int>(groups.front().size()), static_cast<int>(nodes.size()), siblings,
+          crosses};
 }
 
 Bytes sent_by_each(CollectiveOp op, Bytes buffer, int ranks) {

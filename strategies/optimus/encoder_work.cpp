@@ -24,8 +24,8 @@ Time collective(const Job& job, const EncoderPlan& plan, const CostContext& cost
   const int gpus = p.data_parallel_size * p.tensor_model_parallel_size;  // of one pipeline rank
   const int nodes = (gpus - 1) / job.cluster.gpus_per_node + 1;
   const int groups = p.pipeline_model_parallel_size / plan.pp;
-  const GroupShape shape{pipelines, std::min({nodes * groups, pipelines, job.cluster.nodes}),
-                         plan.tp};
+  const int holders = std::min({nodes * groups, pipelines, job.cluster.nodes});
+  const GroupShape shape{pipelines, holders, plan.tp, holders > job.cluster.nodes_per_leaf};
   return to_time(costs.kernels.collective({op, Bytes{bytes}, shape}).time);
 }
 

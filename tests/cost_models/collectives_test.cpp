@@ -78,6 +78,13 @@ TEST(Collectives, ARailHasItsNicAloneUnlessSiblingsShareIt) {
   EXPECT_DOUBLE_EQ(network_share(cluster(), {32, 4, 1}).bandwidth.value, 40e9);
 }
 
+TEST(Collectives, BetweenLeavesFlowsMayGetLess) {
+  ClusterSpec ecmp = cluster();
+  ecmp.cross_leaf_share = 0.63;
+  EXPECT_DOUBLE_EQ(network_share(ecmp, {4, 4, 1, false}).bandwidth.value, 10e9);
+  EXPECT_DOUBLE_EQ(network_share(ecmp, {4, 4, 1, true}).bandwidth.value, 6.3e9);
+}
+
 TEST(Collectives, RingAcrossNodesByHand) {
   // 32 ranks on 4 nodes: 3 steps between, 28 within; 31/32 of 320 MB over 4 NICs at half rate.
   const double expected = 20 + 3 * 5 + 28 * 1 + 310e6 / (40e9 * 0.5) * 1e6;

@@ -109,6 +109,20 @@ TEST(Lower, ShardedLayersAreSlowedByTheGathersBesideThem) {
   EXPECT_LE(to_seconds(beside).value, 1.18 * to_seconds(alone).value);
 }
 
+// Two nodes a leaf: the four replicas of a pipeline rank are on two leaves.
+TEST(Lower, GradientsThatCrossLeavesFeelTheirRouting) {
+  Job job = small_job();
+  job.parallelism.tensor_model_parallel_size = 4;
+  job.parallelism.pipeline_model_parallel_size = 1;
+  job.parallelism.data_parallel_size = 4;
+  job.cluster.nodes_per_leaf = 2;
+  const Time adaptive = simulate_job(job).timeline.span;
+  job.cluster.cross_leaf_share = 0.5;
+  EXPECT_GT(simulate_job(job).timeline.span, adaptive);
+  job.cluster.nodes_per_leaf = 4;
+  EXPECT_EQ(simulate_job(job).timeline.span, adaptive);
+}
+
 // 6 encoder blocks and 8 of the LLM on 4 stages: the encoder alone on the first, 2 or 3 on the
 // others.
 TEST(Lower, TheEncoderCanHaveAStageOfItsOwn) {
