@@ -46,7 +46,7 @@ std::string summary_row(const RunResult& run, const RunResult& first, bool best)
   if (!run.fits)
     return out + fmt::format("<td class=\"word\" colspan=\"7\">does not fit: {}</td></tr>\n",
                              html(run.reason));
-  const bool comparable = run.model == first.model && first.fits && run.gpu_days > 0;
+  const bool comparable = first.fits && run.gpu_days > 0;
   out +=
       cell(fmt::format("{:.4g}", run.iteration.value)) + cell(fmt::format("{:.4g}", run.gpu_days));
   out += cell(comparable ? fmt::format("{:.2f} x", first.gpu_days / run.gpu_days) : "");
@@ -107,7 +107,11 @@ std::string summary_section(std::span<const ReportRun> runs) {
       "<th scope=\"col\">GPU-days</th><th scope=\"col\">speed-up</th><th scope=\"col\">MFU</th>"
       "<th scope=\"col\">HFU</th><th scope=\"col\">bubbles</th>"
       "<th scope=\"col\">peak memory GiB</th></tr></thead><tbody>\n";
-  for (const ReportRun& r : runs) out += summary_row(r.result, runs[0].result, &r.result == best);
+  for (const ReportRun& r : runs) {
+    const auto first = std::ranges::find(runs, r.result.model,
+                                         [](const ReportRun& run) { return run.result.model; });
+    out += summary_row(r.result, first->result, &r.result == best);
+  }
   return out + "</tbody></table></div></section>\n";
 }
 

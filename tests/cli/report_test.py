@@ -67,6 +67,13 @@ class Page(Reports):
         mllmsim(self.dir, "run", scenario, "-o", "c")
         self.assertEqual((self.dir / "a/runs.parquet").read_bytes(), (self.dir / "c/runs.parquet").read_bytes())
 
+    def test_speed_ups_are_over_the_first_run_of_the_same_model(self):
+        mllmsim(self.dir, "run", ROOT / "scenarios/runs/llama-3-8b-a100x8.toml", "-o", "other")
+        mllmsim(self.dir, "report", "a", "b", "other", "-o", "models.html")
+        days = [pandas.read_parquet(self.dir / name / "runs.parquet").loc[0].gpu_days for name in ("a", "b")]
+        found = re.findall(r"<td[^>]*>([0-9.]+) x</td>", (self.dir / "models.html").read_text())
+        self.assertEqual(found, ["1.00", f"{days[0] / days[1]:.2f}", "1.00"])
+
     def test_same_runs_same_bytes(self):
         mllmsim(self.dir, "report", "a", "b", "-o", "again.html")
         self.assertEqual((self.dir / "report.html").read_bytes(), (self.dir / "again.html").read_bytes())
