@@ -72,8 +72,8 @@ struct Software {
   // tp communication of a forward, and the gather before a backward, run beside GEMMs cut into
   // pieces (Megatron's --tp-comm-overlap; needs sequence parallelism).
   bool overlap_tp_forward = false;
-  // Passes go on while activations and gradients travel between stages; otherwise a stage waits for
-  // its own sends (Megatron before mid-2023).
+  // Passes go on while activations and gradients travel between stages; otherwise passes and
+  // transfers take turns (Megatron before mid-2023, DeepSpeed).
   bool overlap_p2p = true;
   // Each tp rank sends 1/tp of a stage boundary; always so with sequence parallelism.
   bool scatter_gather_p2p = true;

@@ -40,7 +40,8 @@ SearchOptions search_options(const Job& job) {
 
 std::vector<OptionSpec> omnibal_options() {
   return {{"data", "pack samples; otherwise as data.batching says", true},
-          {"model", "search a balanced partition; otherwise cut by parameters", true},
+          {"model",
+           "search a balanced partition; otherwise cut by parameters, an LLM alone by time", true},
           {"memory", "recompute only what does not fit; otherwise as the job says", true},
           {"packing", "the packer", std::string("isf"), {"isf", "best-fit"}},
           {"search",

@@ -22,9 +22,7 @@ class Omnibal : public Strategy {
                         static_cast<std::size_t>(job.parallelism.virtual_pipeline_stages);
     Plan plan =
         plan_from(packed, stages_from(job, layers, cut_by_parameters(job, layers, stages)), pass);
-    if (is_on(job, "model")) {
-      plan.stages = balanced_partition(packed, costs, layers, plan);
-    }
+    if (is_on(job, "model")) plan.stages = balanced_partition(packed, costs, layers, plan);
     if (is_on(job, "memory")) {
       const MicroBatch largest =
           plan.pass ? largest_micro_batch(packed, *plan.pass) : uniform_micro_batch(job);
