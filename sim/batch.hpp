@@ -34,7 +34,7 @@ struct TokenBatch {
 };
 
 struct MicroBatch {
-  std::vector<TokenBatch> encoders;  // one entry an encoder; a sequence is a tile
+  std::vector<TokenBatch> encoders;  // one entry per encoder; a sequence is a tile
   TokenBatch llm;
   std::int64_t samples = 0;
 

@@ -79,8 +79,8 @@ class Accountant {
     if (timeline_.span > at) explain_gap(d, at, timeline_.span, TaskId{});
   }
 
-  // Splits [from, to) into intervals claimed by the device's own communication before `next`, and
-  // the rest.
+  // Splits [from, to) into intervals claimed by the device's own communication before `next`,
+  // and the rest.
   void explain_gap(DeviceId d, Time from, Time to, TaskId next) {
     claims_.clear();
     if (next) claim(next, from, to);

@@ -1,5 +1,6 @@
-// Why a compute stream idles. Every idle nanosecond of a step gets exactly one kind, so that on
-// each device busy + all bubbles = step.
+// Why a compute stream idles.
+// Every idle nanosecond of a step gets exactly one kind, so that on each device
+//   busy + all bubbles = step.
 #pragma once
 
 #include <array>
@@ -49,7 +50,7 @@ struct DeviceTime {
   std::vector<Bubble> gaps;  // in time order, with those of length 0 left out
 };
 
-// One entry a device.
+// One entry per device.
 std::vector<DeviceTime> account(const Program& program, const Timeline& timeline);
 
 }  // namespace mllmsim

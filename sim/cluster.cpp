@@ -9,8 +9,8 @@
 namespace mllmsim {
 namespace {
 
-// Sums bytes a link and returns them in link order, so that results do not depend on insertion
-// order.
+// Sums bytes per link and returns them in link order,
+// so that results do not depend on insertion order.
 class Load {
  public:
   void add(LinkId link, double bytes) { bytes_[link] += bytes; }
@@ -27,7 +27,7 @@ class Load {
 
 }  // namespace
 
-// Vertices in order: GPUs, NVSwitches (one a node), NICs, leaves, spine.
+// Vertices in order: GPUs, NVSwitches (one per node), NICs, leaves, spine.
 Network::Network(const ClusterSpec& spec) : spec_(spec), graph_(vertices()) {
   const int nics = spec_.nodes * spec_.nics_per_node;
   for (int g = 0; g < spec_.gpus(); ++g)

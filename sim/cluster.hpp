@@ -1,9 +1,10 @@
 // The machines: nodes of GPUs behind an NVSwitch, NICs, and a two-level network.
 //
-//   gpu --- nvswitch            every GPU to its node's switch, nvlink_bandwidth each way
-//   gpu --- nic --- leaf        GPU g of a node uses NIC g * nics / gpus; a leaf serves
-//   nodes_per_leaf nodes leaf === spine              one aggregate uplink a leaf: its nodes' NIC
-//   bandwidth / oversubscription
+//   gpu --- nvswitch        every GPU to its node's switch, nvlink_bandwidth each way
+//   gpu --- nic --- leaf    GPU g of a node uses NIC g * nics / gpus;
+//                           a leaf serves nodes_per_leaf nodes
+//   leaf === spine          one aggregate uplink per leaf:
+//                           its nodes' NIC bandwidth / oversubscription
 //
 // Every edge is two directed links, one each way. Bandwidths are per direction. Latencies are not
 // here: they belong to the calibration.
@@ -27,17 +28,17 @@ struct ClusterSpec {
   int nodes = 1;
   int gpus_per_node = 8;
   Bytes gpu_memory{};
-  BytesPerSecond
-      nvlink_bandwidth{};  // a GPU, per direction: half of what data sheets call NVLink bandwidth
+  // Per GPU and direction: half of what data sheets call NVLink bandwidth.
+  BytesPerSecond nvlink_bandwidth{};
   int nics_per_node = 8;
-  BytesPerSecond nic_bandwidth{};  // a NIC, per direction
+  BytesPerSecond nic_bandwidth{};  // per NIC and direction
   int nodes_per_leaf = 32;
   double oversubscription = 1.0;
   // What a collective between leaves gets of its NICs' bandwidth: all with adaptive routing; where
   // ECMP hashes as many flows onto as many uplinks, 1 - 1/e = 0.63 on average.
   double cross_leaf_share = 1.0;
-  // Standard deviation of the speeds of GPUs of one kind, over their mean. All wait for the
-  // slowest.
+  // Standard deviation of the speeds of GPUs of one kind, over their mean.
+  // All wait for the slowest.
   double gpu_speed_spread = 0;
 
   int gpus() const { return nodes * gpus_per_node; }
@@ -71,10 +72,9 @@ class Network {
   std::vector<LinkUse> messages(const std::vector<std::pair<int, int>>& from_to, Bytes bytes) const;
 
   // Load of ring collectives that run together, one for each group of GPUs. `bytes` is what each
-  // GPU sends in all
-  // ((n-1)/n of the buffer for an all-gather or reduce-scatter, twice that for an all-reduce).
-  // Traffic that leaves a node is spread over the NICs of the group's GPUs there, as NCCL's
-  // channels are.
+  // GPU sends in all ((n-1)/n of the buffer for an all-gather or reduce-scatter, twice that for
+  // an all-reduce). Traffic that leaves a node is spread over the NICs of the group's GPUs there,
+  // as NCCL's channels are.
   std::vector<LinkUse> rings(const std::vector<std::vector<int>>& groups, Bytes bytes) const;
 
  private:

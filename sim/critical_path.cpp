@@ -49,8 +49,8 @@ class Walk {
     return latest;
   }
 
-  // The predecessor that made it ready. Of several, the longest: a task of no length explains
-  // nothing.
+  // The predecessor that made it ready.
+  // Of several, the longest: a task of no length explains nothing.
   TaskId cause(TaskId task) const {
     TaskId found;
     Time longest{-1};

@@ -1,7 +1,7 @@
 // The event queue: plain structs in a binary heap, ordered by (time, phase, sequence).
 //
-// The order is total, so a run is a function of its input alone. Phases order what happens at one
-// instant.
+// The order is total, so a run is a function of its input alone.
+// Phases order what happens at one instant.
 #pragma once
 
 #include <algorithm>

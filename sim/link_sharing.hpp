@@ -1,13 +1,13 @@
 // Transfers that share links, as fluid flows with max-min fair rates.
 //
-// A flow alone progresses at rate 1 and takes its own duration d. At rate x it loads link l with x
-// * u(l), where
-//   u(l) = bytes on l / (d * bandwidth of l)                the share of the link it needs at full
-//   speed.
-// Rates are the max-min fair solution of   sum over flows x * u(l) <= 1 for every link,   0 < x <=
-// 1: all rates grow together until a link is full, its flows stay there, the others go on
-// (progressive filling). Most of the time no link is full; then nothing is solved and all rates
-// are 1.
+// A flow alone progresses at rate 1 and takes its own duration d. At rate x it loads link l with
+// x * u(l), where
+//   u(l) = bytes on l / (d * bandwidth of l)      the share of the link it needs at full speed.
+// Rates are the max-min fair solution of
+//   sum over flows of x * u(l) <= 1   for every link l,
+//   0 < x <= 1                        for every flow:
+// all rates grow together until a link is full, its flows stay there, the others go on (progressive
+// filling). Most of the time no link is full; then nothing is solved and all rates are 1.
 #pragma once
 
 #include <span>
@@ -27,8 +27,8 @@ class LinkSharing {
     Time time;
   };
 
-  // Flows whose completion time is new since the last call: the started one, and those whose rate
-  // changed.
+  // Flows whose completion time is new since the last call:
+  // the started one, and those whose rate changed.
   std::span<const Completion> start(TransferId transfer, Time now, Time duration);
   std::span<const Completion> finish(TransferId transfer, Time now);
 
@@ -53,7 +53,7 @@ class LinkSharing {
 
   const Program& program_;
   std::vector<BytesPerSecond> bandwidths_;
-  std::vector<double> load_;  // a link, if all its flows ran at rate 1
+  std::vector<double> load_;  // by link, if all its flows ran at rate 1
   // Scratch of fill().
   std::vector<double> room_, slope_;
   std::vector<std::uint32_t> links_, seen_;  // links of active flows; the fill that saw each link

@@ -14,16 +14,16 @@ struct MemoryPoint {
   Bytes bytes;  // from here on
 };
 
-// One list a device: a point at each change, starting with (0, 0). At one instant frees come before
-// allocations.
+// One list per device: a point at each change, starting with (0, 0).
+// At one instant frees come before allocations.
 std::vector<std::vector<MemoryPoint>> memory_profile(const Program& program,
                                                      const Timeline& timeline);
 
 Bytes peak(const std::vector<MemoryPoint>& profile);
 
-// What one GPU holds all step long for `parameters` of its own (1/tp of its layers'). zero_stage 1
-// shards the optimizer over dp; stage 3 shards weights and gradients too. Frozen parameters are
-// weights only.
+// What one GPU holds all step long for `parameters` of its own (1/tp of its layers').
+// zero_stage 1 shards the optimizer over dp; stage 3 shards weights and gradients too.
+// Frozen parameters are weights only.
 struct ModelState {
   Bytes weights{}, gradients{}, optimizer{};
   Bytes total() const { return weights + gradients + optimizer; }

@@ -82,8 +82,8 @@ std::int64_t parameters(const Model& model, const Layer& layer) {
       return (model.llm.vocab_size + (t.rotary ? 0 : model.llm.max_position_embeddings)) *
              t.hidden_size;
     case LayerKind::head: {
-      // Tied embeddings still live on the last stage too (Megatron keeps a copy there), but count
-      // once.
+      // Tied embeddings still live on the last stage too (Megatron keeps a copy there),
+      // but count once.
       const std::int64_t matrix =
           model.llm.tie_word_embeddings ? 0 : model.llm.vocab_size * t.hidden_size;
       return norm_parameters(t.norm, t.hidden_size) + matrix;

@@ -1,9 +1,10 @@
-// A multimodal model as a list of layers: encoders (each with its projector) in front, then the
-// LLM.
+// A multimodal model as a list of layers:
+// encoders (each with its projector) in front, then the LLM.
 //
-//   encoder e:  embedding, num_hidden_layers x block, projector     (for each encoder, in order)
-//   llm:        embedding, num_hidden_layers x block, head          (head = final norm + vocabulary
-//   GEMM)
+//   encoder e:  embedding, num_hidden_layers x block, projector    for each encoder, in order
+//   llm:        embedding, num_hidden_layers x block, head
+//
+// The head is the final norm and the vocabulary GEMM.
 //
 // Member names of shapes are Hugging Face's config.json keys. Parameter counts follow from the
 // shapes; nothing else about a model is stored.
@@ -36,7 +37,7 @@ struct Transformer {
   bool qk_norm = false;  // norms on q and k
   bool qkv_bias = true;
   bool linear_bias = true;   // of the attention output and MLP matrices
-  bool layer_scale = false;  // a learned factor a channel on each residual branch (InternViT)
+  bool layer_scale = false;  // a learned factor per channel on each residual branch (InternViT)
   bool drop_path = false;    // stochastic depth on each residual branch (InternViT)
   bool rotary = false;       // rotary positions; otherwise learned ones in the embedding
   bool causal = false;
@@ -52,7 +53,7 @@ struct Encoder {
   Transformer blocks;
   std::int64_t tokens_per_tile = 0;         // patches + class token; one tile is one sequence
   std::int64_t output_tokens_per_tile = 0;  // LLM tokens after pixel shuffle or pooling
-  std::int64_t patch_values = 0;  // inputs a patch: 3 * patch * patch; 0: the embedding is free
+  std::int64_t patch_values = 0;  // inputs per patch: 3 * patch * patch; 0: the embedding is free
   // Projector: norm, then GEMMs projector_sizes[0] -> [1] -> ... on the output tokens; empty: none.
   std::vector<std::int64_t> projector_sizes;
   bool trained = true;
@@ -97,8 +98,8 @@ std::int64_t parameters(const Model& model);
 std::int64_t parameters_per_rank(const Model& model, const Layer& layer, std::int64_t tp);
 
 bool trained(const Model& model, const Layer& layer);
-// Whether a gradient has to flow out of the layer's input: something before it in its chain is
-// trained.
+// Whether a gradient has to flow out of the layer's input:
+// something before it in its chain is trained.
 bool needs_input_gradient(const Model& model, const Layer& layer);
 
 // For tables: "internvit-6b-448.block", "internlm2-20b.head".

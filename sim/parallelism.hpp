@@ -1,8 +1,10 @@
 // How a model is spread over GPUs, in Megatron's words, and where each rank sits.
 //
-// Ranks are laid out tp fastest, then dp, then pp: rank = tp + TP * (dp + DP * pp). With
-// use_tp_pp_dp_mapping, pp comes before dp, so that a pipeline fills nodes and gradients cross
-// them.
+// Ranks are laid out tp fastest, then dp, then pp:
+//   rank = tp + TP * (dp + DP * pp).
+// With use_tp_pp_dp_mapping, pp comes before dp,
+//   rank = tp + TP * (pp + PP * dp),
+// so that a pipeline fills nodes and gradients cross them.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +19,12 @@ enum class Recompute : std::uint8_t { none, selective, full };
 struct Parallelism {
   int tensor_model_parallel_size = 1;
   int pipeline_model_parallel_size = 1;
-  int virtual_pipeline_stages =
-      1;                       // model chunks a pipeline rank (Megatron's virtual pipeline size)
+  // Model chunks per pipeline rank (Megatron's virtual pipeline size).
+  int virtual_pipeline_stages = 1;
   int data_parallel_size = 1;  // derived: GPUs / (tp * pp)
   bool sequence_parallel = false;
-  int zero_stage =
-      0;  // 0: all-reduce; 1: distributed optimizer; 3: parameters sharded too (needs pp = 1)
+  // 0: all-reduce; 1: distributed optimizer; 3: parameters sharded too (needs pp = 1).
+  int zero_stage = 0;
   bool use_tp_pp_dp_mapping = false;
   std::int64_t micro_batch_size = 1;
   std::int64_t global_batch_size = 1;
@@ -40,8 +42,8 @@ struct Parallelism {
   }
 };
 
-// What the training framework does, stated once per framework generation; not a property of model
-// or machine.
+// What the training framework does, stated once per framework generation;
+// not a property of model or machine.
 struct Software {
   // Flash kernels; otherwise separate batched GEMMs, scale-mask-softmax and dropout.
   bool flash_attention = true;
@@ -51,8 +53,8 @@ struct Software {
   // Fused bias, activation, dropout, residual and rotary; otherwise each its own kernel, and
   // attention copies its inputs and output between layouts.
   bool fused_kernels = true;
-  // One kernel a norm (Apex, Transformer Engine, flash-attn); otherwise RMSNorm operator by
-  // operator.
+  // One kernel per norm (Apex, Transformer Engine, flash-attn);
+  // otherwise RMSNorm operator by operator.
   bool fused_norms = true;
   // Norms of q and k over all heads, on tp ranks that hold some of them: gather q and k, normalise
   // them whole on every rank and split them again; otherwise ranks add up sums of squares.
@@ -91,10 +93,10 @@ struct Software {
   Seconds host_time_per_forward{1e-3};
 
   int grad_bytes_per_parameter = 4;  // fp32 main gradients
-  // Memory traffic to add a micro-batch's weight gradients to the step's. 0: the GEMM does it
-  // (Megatron's gradient_accumulation_fusion); 10 as a kernel of its own (read 2 + 4, write 4), 6
-  // for fp16 gradients; 18
-  // with DeepSpeed's bf16 optimizer, which also zeroes bf16 gradients and adds to them.
+  // Memory traffic to add a micro-batch's weight gradients to the step's:
+  //    0  the GEMM does it (Megatron's gradient_accumulation_fusion)
+  //   10  a kernel of its own (read 2 + 4, write 4); 6 for fp16 gradients
+  //   18  DeepSpeed's bf16 optimizer, which also zeroes bf16 gradients and adds to them
   int grad_accumulation_bytes_per_parameter = 0;
   int optimizer_bytes_per_parameter = 12;  // fp32 master weights and two Adam moments
   Bytes memory_reserve{4LL << 30};         // CUDA context, NCCL buffers, fragmentation

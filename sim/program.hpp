@@ -55,10 +55,11 @@ enum class TaskKind : std::uint8_t {
 std::string_view name(TaskKind kind);
 
 struct Task {
-  Time duration{};       // alone on its links
-  Time communication{};  // part of a compute task's duration in which it waits for tp collectives
-  Time recompute{};      // part of a backward's duration, tp waits aside, in which its forward runs
-                         // again
+  Time duration{};  // alone on its links
+  // Part of a compute task's duration in which it waits for tp collectives.
+  Time communication{};
+  // Part of a backward's duration, tp waits aside, in which its forward runs again.
+  Time recompute{};
   std::int64_t memory_at_start = 0, memory_at_end = 0;  // bytes on one GPU of the device
   Bytes bytes{};                                        // sent (or received) by the device
   StreamId stream;

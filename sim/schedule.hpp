@@ -1,16 +1,17 @@
 // In which order a pipeline rank runs its forwards and backwards. Orders are Megatron-LM's; only
 // the order is fixed here, when each pass starts follows from the simulation.
 //
-// p ranks, v chunks (virtual stages) a rank, m micro-batches. Chunk c of rank r is model stage c *
-// p + r.
-//   one_f_one_b   rank r runs min(p - r - 1, m) forwards, then alternates, then the remaining
-//   backwards interleaved   needs m % p == 0; rank r runs 2(p - r - 1) + (v - 1)p forwards first
-//   (all m * v of them if fewer);
-//                 passes go through the chunks p micro-batches at a time, backwards through the
-//                 chunks in reverse
-//   interleaved_late   the same with p - r - 1 fewer warm-up forwards, as few as 1F1B needs: later
-//                 micro-batches start later on the first ranks, the step takes as long
-//   accumulate    no pipeline: forward and backward of each micro-batch in turn
+// p ranks, v chunks (virtual stages) per rank, m micro-batches.
+// Chunk c of rank r is model stage c * p + r.
+//
+//   one_f_one_b       rank r runs min(p - r - 1, m) forwards, then alternates, then the remaining
+//                     backwards
+//   interleaved       needs m % p == 0; rank r runs 2(p - r - 1) + (v - 1)p forwards first (all
+//                     m * v of them if fewer); passes go through the chunks p micro-batches at a
+//                     time, backwards through the chunks in reverse
+//   interleaved_late  the same with p - r - 1 fewer warm-up forwards, as few as 1F1B needs: later
+//                     micro-batches start later on the first ranks, the step takes as long
+//   accumulate        no pipeline: forward and backward of each micro-batch in turn
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,15 @@
 // The discrete-event run of a Program.
 //
 // Each task waits for its predecessors and for its stream; the last of these to finish starts it
-// (or lets it arrive at its transfer). When all is done the run checks itself, in release builds
-// too: every task ran exactly once, no stream overlaps itself, no task started before a predecessor
-// ended, bytes sent = bytes received, and memory returned to where it began. A cycle of
-// dependencies shows as tasks that never ran and is reported by name.
+// (or lets it arrive at its transfer).
+//
+// When all is done the run checks itself, in release builds too:
+//   - every task ran exactly once,
+//   - no stream overlaps itself,
+//   - no task started before a predecessor ended,
+//   - bytes sent = bytes received,
+//   - memory returned to where it began.
+// A cycle of dependencies shows as tasks that never ran and is reported by name.
 #pragma once
 
 #include <vector>
@@ -15,8 +20,8 @@
 namespace mllmsim {
 
 struct Timeline {
-  std::vector<Time> ready, start,
-      end;      // by task; ready: when it could have started but for its transfer
+  // By task. ready: when it could have started but for its transfer.
+  std::vector<Time> ready, start, end;
   Time span{};  // from 0 to the end of the last task
 };
 

@@ -1,4 +1,4 @@
-// Units as types, so that gigabytes a second and nanoseconds cannot mix in silence.
+// Units as types, so that gigabytes per second and nanoseconds cannot mix in silence.
 //
 // Physical quantities (Seconds, Flops, rates) are doubles; counts that must add up exactly (Bytes,
 // Time) are 64-bit integers. Time is simulated time in nanoseconds, both a point and a span. Cost

@@ -39,8 +39,8 @@ TEST(Network, MessagesOfTwoGpusMeetOnTheirNic) {
         << n.link_name(use.link);
 }
 
-// A ring over all 8 GPUs: every GPU sends 800 bytes over NVLink, a node's 800 leave over its two
-// NICs.
+// A ring over all 8 GPUs: every GPU sends 800 bytes over NVLink,
+// a node's 800 leave over its two NICs.
 TEST(Network, ARingSpreadsOverTheNicsOfANode) {
   const Network n(two_nodes());
   for (const LinkUse& use : n.rings({{0, 1, 2, 3, 4, 5, 6, 7}}, Bytes{800})) {

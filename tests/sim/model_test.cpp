@@ -1,5 +1,5 @@
-// Parameter counts against what the models' authors say, and what is trained decides where
-// gradients flow.
+// Parameter counts against what the models' authors say,
+// and what is trained decides where gradients flow.
 #include "sim/model.hpp"
 
 #include <gtest/gtest.h>
