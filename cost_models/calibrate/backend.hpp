@@ -16,7 +16,7 @@ namespace mllmsim::calibrate {
 class Prepared {
  public:
   virtual ~Prepared() = default;
-  // Repeats the task and returns seconds a repetition: one figure for each where repetitions are
+  // Repeats the task and returns seconds per repetition: one figure for each where repetitions are
   // timed apart (bursts, with caches flushed between them), or one average of all where they run
   // back to back (sustained, collectives, launches). For an OverlapTask the figure is the slowdown.
   virtual std::vector<double> run(int repetitions) = 0;

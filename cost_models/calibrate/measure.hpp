@@ -1,8 +1,9 @@
 // How often a task is repeated.
 //
-// Burst: a few repetitions to warm up, then repetitions until the median is known to `precision` or
-// the time budget is spent, but never fewer than kFewest. Sustained: back to back for the whole
-// budget, of which the first half lets clock and temperature settle and the second half counts.
+//   burst      a few repetitions to warm up, then repetitions until the median is known to
+//              `precision` or the time budget is spent, but never fewer than kFewest
+//   sustained  back to back for the whole budget, of which the first half lets clock and
+//              temperature settle and the second half counts
 #pragma once
 
 #include <functional>

@@ -6,8 +6,8 @@
 //
 //   budget = (target - sum of setups and sustained runs) / sum of weights,   within kLeast..kMost
 //
-// so that a longer list makes a coarser measurement rather than a longer run. Nothing here touches
-// a device.
+// so that a longer list makes a coarser measurement rather than a longer run.
+// Nothing here touches a device.
 #pragma once
 
 #include <filesystem>

@@ -1,9 +1,9 @@
-// The raw measurements: JSON lines, the first {"header":{...}}, then one measurement a line.
+// The raw measurements: JSON lines, the first {"header":{...}}, then one measurement per line.
 //
 // Every line is on disk (fsync) before the next measurement starts, so an interrupted run loses one
-// at most: a torn last line is cut off on opening, what is complete is not measured again. A file
-// of another device, driver or library version is refused, since its lines must not be mixed with
-// ours.
+// at most: a torn last line is cut off on opening, what is complete is not measured again.
+// A file of another device, driver or library version is refused:
+// its lines must not be mixed with ours.
 #pragma once
 
 #include <filesystem>

@@ -14,8 +14,8 @@
 
 namespace mllmsim::calibrate {
 
-// burst: caches flushed before each repetition, the GPU otherwise idle. sustained: back to back for
-// seconds, so that the clock settles where power and heat allow.
+// burst: caches flushed before each repetition, the GPU otherwise idle.
+// sustained: back to back for seconds, so that the clock settles where power and heat allow.
 enum class Mode : std::uint8_t { burst, sustained };
 
 struct GemmTask {
@@ -35,9 +35,9 @@ struct MemoryTask {
   std::int64_t rows = 0, row_length = 0;
   bool activation = false;
 
-  // Every input and every output once, however often the kernel passes over them: activations are
-  // bf16; Adam reads gradient, weight and two moments in fp32 and writes the last three and a bf16
-  // copy.
+  // Every input and every output once, however often the kernel passes over them.
+  // Activations are bf16; Adam reads gradient, weight and two moments in fp32 and writes the last
+  // three and a bf16 copy.
   std::int64_t bytes() const;
 };
 

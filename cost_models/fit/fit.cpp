@@ -57,7 +57,7 @@ Gpu measured_sheet(const RawData& raw) {
     link = std::max(link, static_cast<double>(m.kernel.bytes.value) / m.time.value);
   if (flops == 0)
     throw UserError("", "gemm", "a machine without a data sheet needs GEMM measurements");
-  // Never measured: 100 FLOP a byte is typical, and a neighbour is no faster than one's own memory.
+  // Never measured: 100 FLOP per byte is typical, a neighbour is no faster than one's own memory.
   if (memory == 0) memory = flops / 100;
   if (link == 0) link = memory;
   return {{flops}, {memory}, {link}, 1};

@@ -1,10 +1,11 @@
 // From raw measurements to a calibration.
 //
 // Each part with measurements is fitted (log time, robust least squares; models in gemm.hpp,
-// attention.hpp, ...); each part without keeps what `base` says of it. One point in five, chosen by
-// a hash of its shape, is held out; provenance reports the errors on those. Curves through message
-// sizes report errors at each size with that size left out; what has few points (networks, messages
-// across nodes) those of the fit itself. Deterministic; seconds for 10^5 points.
+// attention.hpp, ...); each part without keeps what `base` says of it. Provenance reports errors
+//   - on the one point in five, chosen by a hash of its shape, that is held out;
+//   - for curves through message sizes: at each size with that size left out;
+//   - for what has few points (networks, messages across nodes): of the fit itself.
+// Deterministic; seconds for 10^5 points.
 #pragma once
 
 #include "cost_models/fit/raw_data.hpp"

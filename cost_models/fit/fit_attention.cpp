@@ -6,8 +6,10 @@
 // with a and b fitted and then dropped: training has no paged cache. On A100 this brings the fitted
 // forward to the rates of the FlashAttention authors' charts, of which the raw times are half.
 //
-// The table minimises sum (log error)^2 + smoothness * sum (second differences)^2, reweighted for
-// outliers, with bilinear weights: nodes without points follow from their neighbours.
+// The table minimises
+//   sum (log error)^2 + smoothness * sum (second differences)^2,
+// reweighted for outliers, with bilinear weights:
+// nodes without points follow from their neighbours.
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>

@@ -14,7 +14,7 @@ namespace mllmsim {
 namespace {
 
 constexpr std::size_t kFewest = 4;
-// A line of the base that spends longer a step than this is a bandwidth protocol, which large
+// A line of the base that spends longer per step than this is a bandwidth protocol, which large
 // messages determine; quicker ones only matter at sizes that may not have been measured.
 constexpr Seconds kQuickStep{6e-6};
 

@@ -176,7 +176,7 @@ void parse_report(const std::string& text, const std::string& file, RawData& raw
       args && args->is_array() && !args->get_array().empty() && args->get_array()[0].is_string();
   const Test test = test_of(named ? std::string(args->get_array()[0].get_string()) : file);
 
-  // One device entry a process, which drives nthreads * ngpus of them.
+  // One device entry per process, which drives nthreads * ngpus of them.
   JsonObject config = root.object("config");
   Group group;
   const std::int64_t threads = config.integer("nthreads"), gpus = config.integer("ngpus");

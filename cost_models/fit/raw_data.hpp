@@ -2,8 +2,7 @@
 //
 // A file is JSON lines. The first is {"header": {...}}, whose known keys are those of
 // CalibrationHeader and "source", what provenance shall call the measurements (others are ignored:
-// it may hold more about the machine). Each further line is
-// one measurement, times in microseconds:
+// it may hold more about the machine). Each further line is one measurement, times in microseconds:
 //
 //   {"part":"gemm","m":..,"n":..,"k":..,"pass":"forward","us":..}      "mode":"sustained" if so
 //   {"part":"attention","length":..,"batch":..,"heads":..,"kv_heads":..,"head_dim":..,

@@ -1,11 +1,20 @@
 // Attention without the matrix of scores (FlashAttention-2, Dao, 2023), simple rather than fastest.
 //
-// Forward, a block for 64 queries of a head, over tiles of 64 keys with the online softmax:
-//   S = scale Q K^T;  m' = max(m, rowmax S);  P = exp(S - m');  l = l exp(m - m') + rowsum P
-//   O = O exp(m - m') + P V;                  in the end O / l and L = m + log l
-// Backward, a block for 64 keys of a key-value head, over the query heads that share it and their
+// Forward, one block per 64 queries of a head, over tiles of 64 keys with the online softmax:
+//   S  = scale Q K^T
+//   m' = max(m, rowmax S)
+//   P  = exp(S - m')
+//   l  = l exp(m - m') + rowsum P
+//   O  = O exp(m - m') + P V
+// and in the end O / l and L = m + log l.
+//
+// Backward, one block per 64 keys of a key-value head, over the query heads that share it and their
 // tiles of 64 queries:
-//   P = exp(S - L);  dV += P^T dO;  dS = scale P (dO V^T - delta);  dK += dS^T Q;  dQ += dS K
+//   P   = exp(S - L)
+//   dV += P^T dO
+//   dS  = scale P (dO V^T - delta)
+//   dK += dS^T Q
+//   dQ += dS K
 // with delta = rowsum(dO O) beforehand; dQ is summed in fp32 by atomics and rounded afterwards.
 #pragma once
 
@@ -117,7 +126,7 @@ __global__ void attention_forward_kernel(AttentionArguments a) {
     a.log_sum[static_cast<long>(begin + query) * a.heads + head] = state.largest + logf(state.sum);
 }
 
-// A warp for each token and head.
+// One warp per token and head.
 __global__ void attention_delta_kernel(AttentionArguments a) {
   const long pair = static_cast<long>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
   if (pair >= static_cast<long>(a.tokens) * a.heads) return;

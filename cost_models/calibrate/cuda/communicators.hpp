@@ -15,7 +15,7 @@
 
 namespace mllmsim::calibrate::cuda {
 
-// Work that all local ranks of a group run together: seconds a repetition.
+// Work that all local ranks of a group run together: seconds per repetition.
 class GroupWork {
  public:
   virtual ~GroupWork() = default;

@@ -18,7 +18,7 @@ void check_nccl(ncclResult_t result, const char* what) {
     throw EnvironmentError(fmt::format("{}: {}", what, ncclGetErrorString(result)));
 }
 
-// One thread a local rank, each on its device; the first failure is thrown here.
+// One thread per local rank, each on its device; the first failure is thrown here.
 template <class Body>
 void on_each_rank(int ranks, const Body& body) {
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));

@@ -94,7 +94,7 @@ class Event {
 
 using Kernel = std::function<void(cudaStream_t)>;  // owns its inputs
 
-// Seconds a repetition, back to back on the GPU.
+// Seconds per repetition, back to back on the GPU.
 inline double seconds_each(const Kernel& kernel, int repetitions, const Stream& stream) {
   Event start, stop;
   start.record(stream);

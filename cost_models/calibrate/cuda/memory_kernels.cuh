@@ -1,5 +1,5 @@
-// Memory-bound kernels: a block a row for those that reduce over a row, a grid-stride loop for the
-// rest; 16-byte accesses, fp32 arithmetic. Row lengths and counts are multiples of eight.
+// Memory-bound kernels: one block per row for those that reduce over a row, a grid-stride loop for
+// the rest; 16-byte accesses, fp32 arithmetic. Row lengths and counts are multiples of eight.
 #pragma once
 
 #include "cost_models/calibrate/cuda/device.cuh"
@@ -103,7 +103,7 @@ __global__ void norm_backward_kernel(const Pack* x, const Pack* dy, const bf16* 
   }
 }
 
-// dweight[c] += sum over rows of dy x r: a thread a column, blockIdx.y a share of the rows.
+// dweight[c] += sum over rows of dy x r: one thread per column, blockIdx.y is a share of the rows.
 __global__ void norm_weight_gradient_kernel(const bf16* x, const bf16* dy, const float* inverse_rms,
                                             float* dweight, int rows, int row_length) {
   const int column = static_cast<int>(first_index());

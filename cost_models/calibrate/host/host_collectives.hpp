@@ -14,7 +14,7 @@ namespace mllmsim::calibrate::host {
 class ThreadGroup {
  public:
   explicit ThreadGroup(const Collective& collective);
-  // Seconds a repetition, from the first start to the last end.
+  // Seconds per repetition, from the first start to the last end.
   double run(int repetitions);
   // Repeats until `stop` is set.
   void run_until(const std::atomic<bool>& stop);
