@@ -100,8 +100,8 @@ Cost attention_time(const AttentionModel& model, const Gpu& gpu, const Attention
   const AttentionKernel& kernel = *choice.kernel;
   const AttentionTable& table = kernel.table;
   Source source = choice.source;
-  const SequenceGroup& longest =
-      *std::max_element(a.sequences.begin(), a.sequences.end());  // takes longest alone, too
+  // The longest sequence takes longest alone, too.
+  const SequenceGroup& longest = *std::max_element(a.sequences.begin(), a.sequences.end());
   double sum = 0, alone = 0;
   for (const SequenceGroup& g : a.sequences) {
     if (g.length == 0 || g.count == 0) continue;

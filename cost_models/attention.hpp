@@ -1,6 +1,6 @@
 // Time of variable-length flash attention: a tiled closed form, corrected by a measured table.
 //
-//   tiles    = ceil(s / 128) query tiles a sequence and head; tile i sees kv(i) keys: all, in
+//   tiles    = ceil(s / 128) query tiles per sequence and head; tile i sees kv(i) keys: all, in
 //              blocks of 64, or the first 128 (i + 1) of them if causal
 //   total    = batch * heads * sum_i (kv(i) + k_overhead) * 4 * 128 * head_dim / (rate * peak)
 //   longest  = (max_i kv(i) + k_overhead) * 4 * 128 * head_dim / (rate * peak / SMs)

@@ -1,8 +1,9 @@
 // Time of NCCL collectives.
 //
-// Bytes count as in nccl-tests: the gathered result, the input to scatter, the reduced vector. With
-// v = bytes * (n-1)/n for all-gather and reduce-scatter and twice that for all-reduce ("bus
-// bytes"),
+// Bytes count as in nccl-tests: the gathered result, the input to scatter, the reduced vector.
+// "Bus bytes" of n ranks are
+//
+//   v = bytes * (n-1)/n     for all-gather and reduce-scatter, twice that for all-reduce.
 //
 //   inside a node   time = curve(bytes) through the measured sizes (size_curve.hpp)
 //
@@ -13,11 +14,13 @@
 //                     base + steps between nodes * network_step + steps in nodes * node_step
 //                     + v / min(network share * efficiency(load), the node's best bandwidth)
 //
-// with n - 1 steps in a ring of n ranks (nodes - 1 of them between nodes; twice that for
-// all-reduce) and 2 log2(nodes) between, 2 (ranks a node - 1) within nodes in a tree. The network
-// share of a group is what the NICs near its GPUs of one node give, or its part of all NICs if its
-// siblings communicate at once. Left out: oversubscribed uplinks (the simulated network has them),
-// and groups that are spread unevenly.
+//   steps           between nodes     in nodes                  twice that for all-reduce
+//     ring          nodes - 1         n - nodes
+//     tree          log2(nodes)       ranks per node - 1
+//
+// The network share of a group is what the NICs near its GPUs of one node give, or its part of all
+// NICs if its siblings communicate at once. Left out: oversubscribed uplinks (the simulated network
+// has them), and groups that are spread unevenly.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// What a GPU is asked to do, by shape. Costs of these come from a KernelCosts; layers are lists of
-// these.
+// What a GPU is asked to do, by shape.
+// Costs of these come from a KernelCosts; layers are lists of these.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,11 @@
 
 namespace mllmsim {
 
-// C[m,n] = A[m,k] B[k,n] in bf16 with fp32 accumulation, `batch` of them in one launch. A linear
-// layer y = x W of T tokens, i inputs, o outputs: forward m=T n=o k=i, input gradient m=T n=i k=o,
-// weight gradient m=i n=o k=T (which adds into an fp32 main gradient).
+// C[m,n] = A[m,k] B[k,n] in bf16 with fp32 accumulation, `batch` of them in one launch.
+// A linear layer y = x W of T tokens, i inputs, o outputs:
+//   forward           m=T  n=o  k=i
+//   input gradient    m=T  n=i  k=o
+//   weight gradient   m=i  n=o  k=T   (adds into an fp32 main gradient)
 enum class GemmPass : std::uint8_t { forward, input_gradient, weight_gradient };
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
@@ -67,10 +69,10 @@ struct MemoryBound {
   auto operator<=>(const MemoryBound&) const = default;
 };
 
-// Where the members of a communication group sit. Groups are regular: ranks = nodes *
-// ranks_per_node. sibling_groups: groups of the same kind that communicate at the same time through
-// the NICs of one node, this one included (tp = 8 gives 8 dp rings a node). It matters only across
-// nodes.
+// Where the members of a communication group sit. Groups are regular:
+//   ranks = nodes * ranks_per_node.
+// sibling_groups: groups of the same kind that communicate at the same time through the NICs of one
+// node, this one included (tp = 8 gives 8 dp rings per node). It matters only across nodes.
 struct GroupShape {
   int ranks = 1;
   int nodes = 1;
@@ -84,8 +86,8 @@ struct GroupShape {
 enum class CollectiveOp : std::uint8_t { all_gather, reduce_scatter, all_reduce };
 struct Collective {
   CollectiveOp op = CollectiveOp::all_reduce;
-  Bytes bytes{};  // of the whole buffer: the gathered result, the input to scatter, the reduced
-                  // vector
+  // Of the whole buffer: the gathered result, the input to scatter, the reduced vector.
+  Bytes bytes{};
   GroupShape group;
 
   auto operator<=>(const Collective&) const = default;

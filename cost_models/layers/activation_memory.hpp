@@ -3,14 +3,15 @@
 // For a GPT block with dropout and unfused attention the list adds up to Korthikanti et al. 2022,
 // "Reducing Activation Recomputation in Large Transformer Models", Table 2 (s b h = tokens times
 // hidden, a heads, t = tp):
+//
 //   no sequence parallel      s b h (10 + 24/t + 5 a s / (h t))
 //   sequence parallel         s b h (34/t + 5 a s / (h t))
 //   selective recompute       the same without 5 a s / (h t)
 //   full recompute            2 s b h, the block's input (1/t of it with sequence parallel)
+//
 // Tensors that only a weight gradient reads are not kept by frozen layers; a layer without a
-// backward keeps nothing. Left out: 1/rms and other one-value-a-row statistics, except flash
-// attention's log-sum-exp; buffers that live within one kernel or hold a
-// gathered input.
+// backward keeps nothing. Left out: 1/rms and other statistics of one value per row, except flash
+// attention's log-sum-exp; buffers that live within one kernel or hold a gathered input.
 #pragma once
 
 #include "cost_models/layers/block_kernels.hpp"

@@ -19,7 +19,7 @@ struct BlockLinears {
 };
 
 // InternViT normalises q and k over all heads. Ranks that hold only some add up their sums of
-// squares, an fp32 value a token for each of q and k, or gather q and k and normalise them whole;
+// squares, an fp32 value per token for each of q and k, or gather q and k and normalise them whole;
 // the backward does the same with gradients.
 struct QkNorm {
   const Block& b;

@@ -1,8 +1,9 @@
 // A transformer block on one GPU of a tp group, in Megatron's order:
 //
-//   norm, [all-gather], qkv, [qk-norm], [rotary], ATTENTION, output, all-reduce | reduce-scatter,
-//   residual, norm, [all-gather], mlp up, activation, mlp down, all-reduce | reduce-scatter,
-//   residual
+//   norm, [all-gather], qkv, [qk-norm], [rotary], ATTENTION, output,
+//         all-reduce | reduce-scatter, residual,
+//   norm, [all-gather], mlp up, activation, mlp down,
+//         all-reduce | reduce-scatter, residual
 //
 // Everything but ATTENTION depends only on the number of tokens, so the block comes in parts around
 // it: an epoch has hundreds of thousands of different packs, but few different token counts.

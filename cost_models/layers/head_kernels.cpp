@@ -5,7 +5,7 @@ namespace mllmsim {
 namespace {
 
 // Cross entropy over logits split by vocabulary: each rank's maximum, target logit and sum of
-// exponentials become global by an all-reduce of one fp32 value a token.
+// exponentials become global by an all-reduce of one fp32 value per token.
 void cross_entropy_forward(KernelList& list, std::int64_t tokens, std::int64_t vocabulary) {
   const auto pass = [&](std::string_view name, std::int64_t bytes_per_value) {
     list.memory(name, MemoryOp::cross_entropy, tokens, vocabulary, bytes_per_value);

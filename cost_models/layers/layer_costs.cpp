@@ -217,7 +217,7 @@ LayerCosts::LayerCosts(const Model& model, const Parallelism& parallelism, const
 LayerCosts::LayerCosts(LayerCosts&&) noexcept = default;
 LayerCosts::~LayerCosts() = default;
 
-// A sequence that does not divide by tp cannot be split: InternViT's 1,025 tokens a tile.
+// A sequence that does not divide by tp cannot be split: InternViT's 1,025 tokens per tile.
 bool LayerCosts::sequence_parallel(const Layer& layer) const {
   if (!parallelism_.sequence_parallel || tp_group_.ranks == 1) return false;
   return is_llm(model_, layer) ||
@@ -386,7 +386,7 @@ TimedKernel LayerCosts::gradient_accumulation(const Layer& layer) const {
   return {"gradient accumulation", false, to_time(cost.time), {}, cost.source};
 }
 
-// Megatron's convention: 2 FLOPs a matrix value and token for each pass, attention over the whole
+// Megatron's convention: 2 FLOPs per matrix value and token for each pass, attention over the whole
 // square, heads and vocabulary as the model has them.
 Flops LayerCosts::model_flops(const Layer& layer, const MicroBatch& mb) const {
   const LayerSetting s = setting_of(layer);

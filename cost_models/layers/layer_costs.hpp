@@ -1,11 +1,12 @@
-// Kernel -> layer: every layer as the kernels one GPU runs for it, with their times, and the memory
-// it keeps.
+// Kernel -> layer: every layer as the kernels one GPU runs for it, with their times,
+// and the memory it keeps.
 //
 // A layer's cost depends on its shape, the tokens it sees, tp, sequence parallelism, the software
 // options and how it recomputes; it is memoised by these. Kernels are in execution order; a
-// `communication` kernel runs on the tp stream while compute waits. Frozen layers have no weight
-// gradients; one that is frozen and whose input needs no gradient has an empty backward and keeps
-// nothing.
+// `communication` kernel runs on the tp stream while compute waits.
+//
+// Frozen layers have no weight gradients; one that is frozen and whose input needs no gradient has
+// an empty backward and keeps nothing.
 //
 // Only blocks recompute; the other layers ignore it. FLOPs count the whole square of causal
 // attention, executed or not, as the usual definitions of MFU and HFU do.
@@ -78,8 +79,8 @@ class LayerCosts {
   static constexpr std::size_t kRemembered = 8192;
   const LayerCost& cost(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
 
-  // The totals of cost(), without listing kernels: what changes from pack to pack is only
-  // attention.
+  // The totals of cost(), without listing kernels:
+  // what changes from pack to pack is only attention.
   LayerTotals total(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
 
   // Activations that leave `layer` towards the next pipeline stage, for the whole tp group;

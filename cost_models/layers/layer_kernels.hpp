@@ -5,7 +5,8 @@
 // what outlasts that GEMM, so that a list stays serial and its sum is the time of the pass. While
 // both run, NCCL's channels occupy a share f of the SMs, f = 1 - 1 / slowdown of the calibration,
 // so for a GEMM of g and communication of c seconds
-//   GEMM = min(g + f c, g / (1 - f)),   exposed communication = max(0, c - GEMM).
+//   GEMM                  = min(g + f c, g / (1 - f))
+//   exposed communication = max(0, c - GEMM).
 #pragma once
 
 #include <span>
@@ -99,8 +100,8 @@ void gathered_backward(KernelList& list, const LayerSetting& s, const Linear& li
                        std::int64_t tokens);
 
 // Rows split: every rank has a share of x and makes a partial sum of y, which is reduced (scattered
-// with sequence parallel). Backward, sequence parallel gathers the gradient of y with nothing to
-// hide behind.
+// with sequence parallel). Backward, sequence parallel gathers the gradient of y, with nothing for
+// that to hide behind.
 void row_forward(KernelList& list, const LayerSetting& s, const Linear& linear,
                  std::int64_t tokens);
 void row_backward(KernelList& list, const LayerSetting& s, const Linear& linear,

@@ -24,8 +24,8 @@ constexpr std::array<std::int64_t, 8> kEagerRmsBackward = {
     4 + 4 + 4,  // sum of the two paths
     4 + 2,      // to bf16
 };
-constexpr std::array<std::int64_t, 2> kProductAndSum = {2 + 2 + 2,
-                                                        2};  // gradient of a scale vector
+// Gradient of a scale vector.
+constexpr std::array<std::int64_t, 2> kProductAndSum = {2 + 2 + 2, 2};
 
 constexpr std::array<std::int64_t, 5> kEagerRotary = {
     1 + 1,      // negate one half

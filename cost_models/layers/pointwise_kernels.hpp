@@ -16,8 +16,8 @@ void norm_forward(KernelList& list, const LayerSetting& s, Norm norm, std::int64
 void norm_backward(KernelList& list, const LayerSetting& s, Norm norm, std::int64_t rows,
                    std::int64_t width);
 
-// From a branch's last GEMM to the residual stream: bias, dropout, layer scale, drop path,
-// addition.
+// From a branch's last GEMM to the residual stream:
+// bias, dropout, layer scale, drop path, addition.
 void residual_forward(KernelList& list, const LayerSetting& s, const Transformer& shape,
                       std::int64_t rows);
 void residual_backward(KernelList& list, const LayerSetting& s, const Transformer& shape,

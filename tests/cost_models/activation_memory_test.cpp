@@ -24,8 +24,8 @@ TEST(ActivationMemory, ReproducesKorthikantiFigure1For22B) {
                    9.5625);
 }
 
-// GPT-3 on 8 stages, interleaved 3 times: the first stage keeps 1 + 7/24 times all 96 layers'
-// worth.
+// GPT-3 on 8 stages, interleaved 3 times:
+// the first stage keeps 1 + 7/24 times all 96 layers' worth.
 TEST(ActivationMemory, ReproducesKorthikantiFigure1For175B) {
   const Model model = gpt(96, 12288, 96);
   const MicroBatch mb = text(2048, 1);
@@ -51,16 +51,19 @@ TEST(ActivationMemory, FullRecomputeKeepsTheInputShardedBySequenceParallel) {
   EXPECT_EQ(saved(model, 4, true, megatron_2022(), text(512, 1), Recompute::full), input / 4);
 }
 
-// No probabilities (5 a s / h), no masks (2): 34 - 2 bytes, and 4 a head for the log-sum-exp.
+// No probabilities (5 a s / h), no masks (2): 34 - 2 bytes, and 4 per head for the log-sum-exp.
 TEST(ActivationMemory, FlashAttentionKeepsALogSumExpInsteadOfProbabilities) {
   const double tokens = 512, h = 1024, heads = 16;
   EXPECT_EQ(saved(gpt(1, 1024, 16), 1, false, flash(), text(512, 1), Recompute::none),
             tokens * (32 * h + 4 * heads));
 }
 
-// InternLM2-20B, tp 2, sequence parallel, 16-bit values a token and rank: norm inputs and GEMM
-// inputs 4 h/2, q and attention output 2 h/2, k and v h/6 each /2, gate, up and product 3 f/2;
-// 24 heads' log-sum-exp in fp32.
+// InternLM2-20B, tp 2, sequence parallel, 16-bit values per token and rank:
+//   norm inputs and GEMM inputs   4 h/2
+//   q and attention output        2 h/2
+//   k and v                       h/6 each /2
+//   gate, up and product          3 f/2
+// and 24 heads' log-sum-exp in fp32.
 TEST(ActivationMemory, GroupedQueriesAndGatedMlp) {
   const double h = 6144, f = 16384;
   const double values = 4 * h / 2 + 2 * h / 2 + 2 * h / 6 / 2 + 3 * f / 2;
@@ -69,10 +72,12 @@ TEST(ActivationMemory, GroupedQueriesAndGatedMlp) {
             4096 * (2 * values + 4 * 24));
 }
 
-// 9,225 tokens at tp 2: two norm inputs, qkv and mlp inputs, two layer-scale inputs: 6 h, since
-// tiles of 1,025 tokens are not split over ranks; q, k, v before and after their norm and the
-// output with 13 heads: 6 * 13 * 128; GELU input and output: 2 * 4 h/2. About 0.8 GB; OmniBal's
-// free-memory table implies 0.5 GB a layer.
+// 9,225 tokens at tp 2:
+//   two norm inputs, qkv and mlp inputs, two layer-scale inputs   6 h, since tiles of 1,025 tokens
+//                                                                 are not split over ranks
+//   q, k, v before and after their norm and the output            6 * 13 * 128 with 13 heads
+//   GELU input and output                                         2 * 4 h/2
+// About 0.8 GB; OmniBal's free-memory table implies 0.5 GB per layer.
 TEST(ActivationMemory, InternVitBlock) {
   const double h = 3200, tokens = 9225;
   const double expected = 2 * tokens * (6 * h + 6 * 13 * 128 + 4 * h) + 4 * 13 * tokens;
@@ -90,7 +95,7 @@ TEST(ActivationMemory, FrozenEncoderKeepsNothing) {
 }
 
 // A frozen block that passes gradients on keeps no GEMM inputs but what attention and activations
-// read: norm inputs 4 h, q, k, v, output 8 h, GELU input 8 h, log-sum-exp.
+// read, in bytes: norm inputs 4 h; q, k, v and output 8 h; GELU input 8 h; log-sum-exp.
 TEST(ActivationMemory, FrozenLlmBehindTrainedEncoderKeepsNoGemmInputs) {
   Model model = gpt(1, 1024, 16);
   model.encoders = {internvl().encoders};

@@ -53,8 +53,8 @@ TEST(Collectives, AMeasuredPointIsReturnedAsMeasured) {
 }
 
 TEST(Collectives, BetweenMeasuredRanksTimeDependsOnBusBytesOnly) {
-  // Both neighbours are the same line in bus bytes, so 4 ranks are on it too (to the cubic's
-  // error).
+  // Both neighbours are the same line in bus bytes,
+  // so 4 ranks are on it too (to the cubic's error).
   const double expected = 10 + 0.75 * 3e6 / 100e9 * 1e6;
   EXPECT_NEAR(us({CollectiveOp::all_gather, {3'000'000}, {4, 1, 1}}), expected, 0.01 * expected);
 }

@@ -18,7 +18,7 @@ struct Machine {
   double nvlink, nics, nic;
 };
 
-// Eight GPUs a node: A100s with 4 x 200 Gb/s, H100s with 8 x 400 Gb/s.
+// Eight GPUs per node: A100s with 4 x 200 Gb/s, H100s with 8 x 400 Gb/s.
 const Machine kA100{"a100-sxm4-80g.json", 300e9, 4, 25e9};
 const Machine kH100{"h100-sxm5.json", 450e9, 8, 50e9};
 

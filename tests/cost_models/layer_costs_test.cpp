@@ -58,7 +58,7 @@ TEST(LayerCosts, BlockRunsItsFourLinearsAsGemmsOfOneRank) {
   EXPECT_EQ(f.kernels.gemms.size(), 12U);
 }
 
-// 25 heads at tp 2 become 26: 13 a rank.
+// 25 heads at tp 2 become 26: 13 per rank.
 TEST(LayerCosts, HeadsArePaddedToAMultipleOfTp) {
   Fixture f(internvl(), 2, true, flash());
   f.costs.cost(kVitBlock, images(1, 256), Recompute::none);
@@ -78,7 +78,7 @@ TEST(LayerCosts, ReplicatedAttentionIsWholeOnEveryRank) {
   EXPECT_EQ(count(cost.forward, "tp all-reduce"), 1);
 }
 
-// 1,025 tokens a tile do not split over 2 ranks, 1,024 do.
+// 1,025 tokens per tile do not split over 2 ranks, 1,024 do.
 TEST(LayerCosts, TilesAreSplitOverRanksOnlyIfTheirTokensDivide) {
   Model model = internvl();
   const auto gathers = [&] {
@@ -132,8 +132,8 @@ TEST(LayerCosts, WithoutSequenceParallelABlockAllReducesTwice) {
 
 // Communication much slower than GEMMs: of the all-reduce beside the mlp up weight gradient remains
 // what the GEMM does not cover, slowed 1.25 times while NCCL holds SMs.
-//   all-reduce 4096 * 1024 * 2 B * 1e-9 s/B = 8,388,608 ns
-//   GEMM 2 * 1024 * 1024 * 4096 FLOP * 1e-15 s = 8,589.93 ns, x 1.25 = 10,737.4 ns
+//   all-reduce   4096 * 1024 * 2 B * 1e-9 s/B                = 8,388,608 ns
+//   GEMM         2 * 1024 * 1024 * 4096 FLOP * 1e-15 s/FLOP  = 8,589.93 ns, x 1.25 = 10,737.4 ns
 TEST(LayerCosts, CommunicationBesideAGemmIsExposedBeyondIt) {
   Fixture f(gpt(1, 1024, 16), 4, false, flash());
   f.kernels.collective_seconds_per_byte = 1e-9;
@@ -248,8 +248,8 @@ TEST(LayerCosts, EagerKernelsAreMoreAndSlower) {
   EXPECT_LT(totals(fused.backward).time, totals(slow.backward).time);
 }
 
-// Megatron (Narayanan et al. 2021, section 5.1, without recompute): 72 B s h^2 (1 + s / 6h) a layer
-// and 6 B s h V for the logits, on all ranks together.
+// Megatron (Narayanan et al. 2021, section 5.1, without recompute):
+// 72 B s h^2 (1 + s / 6h) per layer and 6 B s h V for the logits, on all ranks together.
 TEST(LayerCosts, ModelFlopsFollowMegatronsFormula) {
   Fixture f(gpt(1, 1024, 16), 4, true, flash());
   const double b = 3, s = 512, h = 1024, v = 51200;
@@ -345,8 +345,8 @@ TEST(LayerCosts, EarlierEncodersOutputsPassThroughLaterOnes) {
   EXPECT_EQ(f.costs.boundary({LayerKind::block, 1, 0}, mb), Bytes{(27 << 20) + 1025 * 3200 * 2});
 }
 
-// Adam: gradient norm, clip, update, zero: 5 times 4 B; states read and written: 24 B; bf16
-// copy: 6.
+// Adam: gradient norm, clip, update, zero: 5 times 4 B;
+// states read and written: 24 B; bf16 copy: 6 B.
 TEST(LayerCosts, OptimizerMovesFiftyBytesAParameter) {
   Fixture f(gpt(1, 1024, 16), 1, false, flash());
   EXPECT_EQ(f.costs.optimizer_step(1'000'000), Time{50'000});

@@ -1,5 +1,5 @@
-// Kernel costs for tests of layers: one that is exact and easy to add up, one with the magnitudes
-// of an A100.
+// Kernel costs for tests of layers: one that is exact and easy to add up,
+// one with the magnitudes of an A100.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace mllmsim {
 
-// A nanosecond a MFLOP, a nanosecond a kB moved, 10 ns a kB communicated; remembers GEMM shapes.
+// 1 ns per MFLOP, 1 ns per kB moved, 10 ns per kB communicated; remembers GEMM shapes.
 class SimpleCosts : public KernelCosts {
  public:
   Cost gemm(const Gemm& g) const override {
