@@ -1,6 +1,6 @@
 // Runs beside each other: what each costs, and how much faster it is than a baseline.
 //
-//   speed-up = samples a second / samples a second of the baseline
+//   speed-up = samples per second / samples per second of the baseline
 //
 // so that on more GPUs it counts wall-clock time, while GPU-days count the bill. Runs are compared
 // within groups: all together, or, `by` a key, those that differ in nothing but that key. A run

@@ -2,7 +2,7 @@
 // simulation of each remedy.
 //
 //   imbalance = slowest / mean          1: all alike
-//   gain      = samples a second with the remedy / without - 1
+//   gain      = samples per second with the remedy / without - 1
 //
 // "Balanced data" is the same step with every micro-batch of mean size: what no packing can beat.
 //

@@ -76,7 +76,7 @@ void add_shape(RawData& raw, const Attention& k) {
     raw.attention.push_back({{one, {}}, false});
   }
 }
-// The measuring program counts values, not bytes: an addition moves 6 bytes a value, Adam 30 a
+// The measuring program counts values, not bytes: an addition moves 6 bytes per value, Adam 30 per
 // parameter.
 void add_shape(RawData& raw, MemoryBound k) {
   if (k.rows == 0) {

@@ -1,10 +1,11 @@
 // Timeline -> Metrics: simulates a step of a scenario's plan, or all steps of a pass over its data
 // set on every core, and measures them.
 //
-//   GPU-days = GPUs * iteration * samples / samples a step          MFU = model FLOPs / (iteration
-//   * GPUs * peak) model FLOPs count forward and backward without recomputation, attention over the
-//   full square (Megatron's convention); hardware FLOPs are what the kernels execute, recomputation
-//   included.
+//   GPU-days = GPUs * iteration * samples / samples per step
+//   MFU      = model FLOPs / (iteration * GPUs * peak)
+//
+// Model FLOPs count forward and backward without recomputation, attention over the full square
+// (Megatron's convention); hardware FLOPs are what the kernels execute, recomputation included.
 //
 // A plan that does not fit in memory is still simulated; the result says that it does not fit, and
 // why.

@@ -21,7 +21,7 @@ struct StepFigures {
   std::vector<Seconds> forward, backward;
   std::vector<Bytes> saved;  // most that forwards leave for backwards, by pipeline rank
   PlanCosts::Sum work;
-  std::vector<StepRow> rows;  // a replica each
+  std::vector<StepRow> rows;  // one per replica
   // Of a step to be shown; memory without what is held all step long.
   std::vector<SpanRow> spans;
   std::vector<MemoryRow> memory;

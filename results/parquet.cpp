@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kRowGroupRows = 1 << 20;
 
-// Arrow reports by Status and Parquet throws; both become one exception here, and the functions
-// at the end of the file add the path.
+// Arrow reports by Status and Parquet throws; both become one exception here, and the functions at
+// the end of the file add the path.
 void require(const arrow::Status& status) {
   if (!status.ok()) throw std::runtime_error(status.message());
 }

@@ -1,5 +1,5 @@
 // How far a long job is, on stderr: a bar with rate and time left on a terminal, otherwise a plain
-// line every tenth of the way or half a minute, at most one a second, so that a batch log stays
+// line every tenth of the way or half a minute, at most one per second, so that a batch log stays
 // short.
 #pragma once
 
@@ -24,8 +24,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void begin(std::size_t total);
-  // `work`: it took time; what was found finished does not count into the rate. Safe for
-  // concurrent use.
+  // `work`: it took time; what was found finished does not count into the rate. Safe for concurrent
+  // use.
   void done(bool work);
   void set(std::size_t done);  // all work
   void end();                  // leaves the bar behind

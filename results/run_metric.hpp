@@ -1,7 +1,7 @@
 // One number of a run, by the name its column has in the result tables.
 //
-//   iteration_s             a column of runs; true and false are 1 and 0
-//   stages.2.forward_s      of stage 2; stages.max.X, stages.min.X, stages.sum.X over all stages
+//   iteration_s                  a column of runs; true and false are 1 and 0
+//   stages.2.forward_s           of stage 2; stages.max.X, .min.X and .sum.X over all stages
 //   stages.2.free_memory_bytes   what the stage leaves of the GPU's memory
 //   stages.2.state_bytes         weights, gradients and optimizer together
 #pragma once

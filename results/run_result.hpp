@@ -19,13 +19,13 @@ struct StageRow {
   std::string layers;                     // "vit.embedding, 22 x vit.block"
   int blocks = 0, recomputed_blocks = 0;  // transformer layers; those recomputed in full
   std::int64_t parameters = 0;            // on one GPU
-  Seconds forward{},
-      backward{};  // of one micro-batch through all its chunks, tp communication included
+  // Of one micro-batch through all its chunks, tp communication included.
+  Seconds forward{}, backward{};
   Seconds busy{};  // compute of a step
   std::array<Seconds, kBubbleKinds> bubbles{};
   Bytes weights{}, gradients{}, optimizer{}, peak_activations{}, reserve{};
-  Bytes saved_activations{};  // most that forwards leave for backwards; the peak has what a
-                              // backward works with on top
+  // Most that forwards leave for backwards; the peak has what a backward works with on top.
+  Bytes saved_activations{};
   Bytes peak_memory{};
 };
 
@@ -69,8 +69,8 @@ struct MemoryRow {
 // (sim/critical_path.hpp).
 struct PathRow {
   int stage = 0;
-  std::string
-      kind;  // "forward", "backward", "recompute", "optimizer", "tp", "pp_transfer", "dp_..."
+  // "forward", "backward", "recompute", "optimizer", "tp", "pp_transfer", "dp_..."
+  std::string kind;
   Seconds time{};
 };
 

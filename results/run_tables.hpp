@@ -1,5 +1,4 @@
-// Runs as tables, and as a directory of Parquet files: runs, plan, stages, steps, spans,
-// memory.
+// Runs as tables, and as a directory of Parquet files: runs, plan, stages, steps, spans, memory.
 //
 // Every row starts with run, strategy and scenario_hash, so files of several runs can be
 // concatenated. Each file's metadata has the scenario as resolved, its hash, the calibration's

@@ -1,5 +1,6 @@
 // What a person reads on the terminal after a run: what was run, what it costs, where the time
-// goes, a line a stage. At most 100 columns; figures are rounded, the Parquet files have them all.
+// goes, one line per stage. At most 100 columns; figures are rounded, the Parquet files have them
+// all.
 #pragma once
 
 #include <span>
@@ -18,7 +19,7 @@ bool utf8_locale();
 
 std::string summary(const RunResult& run, const SummaryStyle& style);
 
-// A line a run.
+// One line per run.
 std::string comparison(std::span<const RunResult> runs);
 
 // Each run's summary, and the comparison if there are several.

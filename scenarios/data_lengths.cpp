@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kShownProblems = 10;
-constexpr std::int64_t kMostTokens =
-    100'000'000;  // beyond that it is a mistake, and sums stay small
+// Beyond that it is a mistake, and sums stay small.
+constexpr std::int64_t kMostTokens = 100'000'000;
 
 std::vector<std::string_view> split(std::string_view line) {
   std::vector<std::string_view> cells;

@@ -1,13 +1,10 @@
-// Lengths files: a record a sample, `vit_num` tiles and `token_num` LLM tokens, image tokens
+// Lengths files: one record per sample, `vit_num` tiles and `token_num` LLM tokens, image tokens
 // included.
 //
 //   .json      OmniBal's: [{"vit_num": 5, "token_num": 1359, "image_flags": 5}, ...]
-//
 //   .json      a meta file, with paths relative to it:
 //              {"SET": {"token_lengths": "FILE"}, ...} or {"SET": "FILE", ...}
-//
 //   .csv       the same names in the first line
-//
 //   .parquet   64-bit columns of those names
 //
 // Other columns and keys are passed over. A million records take about half a second. Each file is

@@ -2,7 +2,7 @@
 // lengths.
 //
 //   tokens = min(max_tokens, tiles * tokens_per_tile + text)
-//   text = min(text.max, shift + median * exp(sigma * z)), rounded, z standard normal
+//   text   = min(text.max, shift + median * exp(sigma * z)), rounded, z standard normal
 //
 // Tiles follow InternVL's dynamic resolution: a grid of at most max_tiles tiles that has nearly the
 // image's aspect ratio, and a thumbnail if the grid is larger than one tile; with max_tiles = 4

@@ -42,7 +42,7 @@ class Records {
   std::size_t count_ = 0;          // all of them
 };
 
-// One reader a format; each appends to `out`.
+// One reader per format; each appends to `out`.
 void read_json_records(const std::filesystem::path& file, std::vector<Sample>& out);
 void read_csv_records(const std::filesystem::path& file, std::vector<Sample>& out);
 void read_parquet_records(const std::filesystem::path& file, std::vector<Sample>& out);

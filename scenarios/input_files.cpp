@@ -87,7 +87,7 @@ std::shared_ptr<const DataSet> InputFiles::data_set(const std::string& name,
   return entry->set;
 }
 
-// A sweep over seeds makes a data set a point: keep those used last.
+// A sweep over seeds makes one data set per point: keep those used last.
 void InputFiles::forget_data_sets() {
   constexpr std::size_t kKept = 8;
   std::vector<Data*> kept;

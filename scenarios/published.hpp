@@ -4,7 +4,7 @@
 //   source = "..."                the name its rows are grouped by
 //   target = { median = 0.1 }     what its errors must stay below
 //   [[points]]                    id, set = { changes }, published = { metric = figure }
-//   [points] csv = "..."          or one point a row of a CSV file, columns mapped to keys
+//   [points] csv = "..."          or one point per row of a CSV file, columns mapped to keys
 //
 // Everything else in the file is the run that all points share.
 #pragma once

@@ -23,7 +23,7 @@ struct Dimension {
 };
 
 extern const Dimension kMemorySize;   // in bytes
-extern const Dimension kBandwidth;    // in bytes a second
+extern const Dimension kBandwidth;    // in bytes per second
 extern const Dimension kDuration;     // in seconds
 extern const Dimension kComputeRate;  // in FLOP/s
 

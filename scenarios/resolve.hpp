@@ -1,12 +1,12 @@
 // Replaces every name in a run by what it stands for, so that one tree says everything.
 //
-//   model = "internvl-6b-20b"                 the file's tree
-//   [model] base = "internvl-6b-20b" ...      the same, with the other keys laid over it
-//   (merge.hpp) llm = "internlm2-20b"                     the llm of that model file; also { base =
-//   ... } encoders = ["internvit-6b-448"]           the encoder of that model file; also { base =
-//   ... } llm = { hf_config = "config.json" }       Hugging Face's config; other keys are laid over
-//   it cluster = "a100-80g-4x200"                as model
-//   software = "megatron-2021"                as model
+//   model = "internvl-6b-20b"              the file's tree
+//   [model] base = "internvl-6b-20b" ...   the same, with the other keys laid over it (merge.hpp)
+//   llm = "internlm2-20b"                  the llm of that model file; also { base = ... }
+//   encoders = ["internvit-6b-448"]        the encoder of that model file; also { base = ... }
+//   llm = { hf_config = "config.json" }    Hugging Face's config; other keys are laid over it
+//   cluster = "a100-80g-4x200"             as model
+//   software = "megatron-2021"             as model
 //
 // Names are shipped files, paths are relative to the file that writes them. An llm or encoder that
 // names its own base or hf_config replaces the one of the model's base; otherwise it changes it. A

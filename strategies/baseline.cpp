@@ -1,10 +1,10 @@
 // Megatron-style baseline: encoders in front, 1F1B (interleaved if there are virtual stages),
-// layers cut
-//   parameters   so that the largest stage has as few parameters as can be (DeepSpeed's
-//   "parameters") layers       into equal numbers of transformer blocks (Megatron's)
+// layers cut by `partition`:
+//
+//   parameters      so that the largest stage has as few parameters as can be (DeepSpeed's)
+//   layers          into equal numbers of transformer blocks (Megatron's)
 //   encoder_stage   the encoders alone on the first model stage, the LLM evenly over the others
-//   given as
-//   layers_per_stage says: transformer blocks of each model stage, in the order data passes
+//   given           as layers_per_stage says: blocks of each model stage, in the order data passes
 #include <fmt/format.h>
 
 #include <numeric>

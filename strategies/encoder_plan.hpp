@@ -19,7 +19,8 @@ namespace mllmsim {
 
 struct EncoderWave {
   std::uint32_t group = 0;
-  std::vector<std::uint32_t> micro_batches;  // of the LLM pipeline, a lane each; at most the lanes
+  // Of the LLM pipeline, at most one per lane.
+  std::vector<std::uint32_t> micro_batches;
 };
 
 // One wave through the encoder stage of a rank.
@@ -47,7 +48,7 @@ struct EncoderPlan {
   int tp = 1, pp = 1;
   std::vector<Chunk> stages;  // of the encoders' layers, `pp` of them
   std::vector<EncoderWave> waves;
-  std::vector<EncoderRank> ranks;  // a pipeline rank of the LLM each
+  std::vector<EncoderRank> ranks;  // one per pipeline rank of the LLM
 
   int groups(int pp_llm) const { return pp_llm / pp; }
   const Chunk& stage_of(int rank) const { return stages[static_cast<std::size_t>(rank % pp)]; }

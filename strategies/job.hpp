@@ -25,8 +25,8 @@ enum class Batching : std::uint8_t { random, length, device, isf, best_fit };
 struct Data {
   double samples = 0;                  // of the whole run, for GPU-days
   std::int64_t tokens_per_sample = 0;  // LLM tokens, image tokens included
-  double tiles_per_sample =
-      0;  // a micro-batch has round(tiles_per_sample * samples) of them, per encoder
+  // A micro-batch has round(tiles_per_sample * its samples) tiles, per encoder.
+  double tiles_per_sample = 0;
 
   std::shared_ptr<const DataSet> set;  // null: all samples alike
   Batching batching = Batching::random;
@@ -45,8 +45,8 @@ struct RecomputePlan {
 
 // Instead of a cost model: the times of one chunk, given. One entry: the same on every stage.
 struct GivenTimes {
-  std::vector<Seconds> forward,
-      backward;  // a stage's chunk; with virtual stages each chunk takes this long
+  // Of a stage's chunk; with virtual stages each chunk takes this long.
+  std::vector<Seconds> forward, backward;
   Seconds p2p{};
 };
 

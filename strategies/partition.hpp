@@ -1,4 +1,4 @@
-// Cutting a list of layers into contiguous parts, one a model stage.
+// Cutting a list of layers into contiguous parts, one per model stage.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@ namespace mllmsim {
 
 // Sizes of `parts` non-empty contiguous parts of `weights` whose largest sum is as small as can be,
 //   F(l, m) = min over j of max(F(j, m - 1), w(j+1) + ... + w(l)),
-// and among those cuts the most even one (least sum of squares). Exact dynamic programming, O(parts
-// * n^2).
+// and among those cuts the most even one (least sum of squares). Exact dynamic programming,
+// O(parts * n^2).
 std::vector<std::size_t> balanced_cut(const std::vector<double>& weights, std::size_t parts);
 
 // The largest part has as few parameters as can be: DeepSpeed's "parameters".

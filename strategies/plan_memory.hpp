@@ -14,7 +14,7 @@ struct RankState {
 };
 RankState rank_state(const Job& job, const Plan& plan, int rank);
 
-// Of the fullest GPU. profile: one list a device, see memory_profile.
+// Of the fullest GPU. profile: one list per device, see memory_profile.
 Bytes peak_memory(const Job& job, const Plan& plan,
                   const std::vector<std::vector<MemoryPoint>>& profile);
 

@@ -1,8 +1,8 @@
 // The interface of a strategy, and the registry that `mllmsim list` and the property tests iterate.
 //
 // A strategy turns a job and the cost of its layers into a Plan; it never touches a timeline. To
-// add one, write one .cpp: implement Strategy, list its options, and put a `const Registration
-// r{...}` at namespace scope.
+// add one, write one .cpp: implement Strategy, list its options, and put a
+// `const Registration r{...}` at namespace scope.
 #pragma once
 
 #include <memory>

@@ -29,8 +29,7 @@ int trace_command(const Arguments& arguments);
 int validate_command(const Arguments& arguments);
 
 // Parses `arguments` into options and positional words. Returns false after printing `usage` and
-// the options for
-// --help. Unknown or malformed options are a UserError.
+// the options for --help. Unknown or malformed options are a UserError.
 bool parse(const Arguments& arguments, const std::string& usage,
            boost::program_options::options_description options,
            boost::program_options::variables_map& values, std::vector<std::string>& words);

@@ -80,7 +80,7 @@ Packing timed_pack(const std::string& algorithm, const DataSet& data, const Pack
   return packing;
 }
 
-// A row a sample: its pack, its position there, its number in the data set and the set it is from.
+// One row per sample: its pack, its position there, its number in the data set, and its set.
 Table membership(const DataSet& data, const Packing& packing) {
   std::vector<std::uint32_t> set_of(data.samples.size());
   for (std::size_t s = 0; s < data.sets.size(); ++s)

@@ -15,9 +15,9 @@
 namespace mllmsim {
 
 struct Choice {
-  std::optional<std::int64_t> step;                          // otherwise the first stored
-  std::vector<std::pair<std::int64_t, std::int64_t>> ranks;  // first and last; none: all, or
-                                                             // one replica if they are many
+  std::optional<std::int64_t> step;  // otherwise the first stored
+  // First and last; none: all, or one replica if they are many.
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranks;
   std::optional<std::pair<Seconds, Seconds>> zoom;
 };
 

@@ -38,7 +38,7 @@ std::vector<Load> random_micro_batches(const std::vector<Load>& samples, std::si
   return out;
 }
 
-// Sizes in rising order over their rank in percent, at most a few a pixel.
+// Sizes in rising order over their rank in percent, at most a few per pixel.
 Series sorted(std::string name, const std::vector<Load>& loads, double Load::*part, Colour colour) {
   std::vector<double> sizes;
   for (const Load& l : loads) sizes.push_back(l.*part);

@@ -62,7 +62,7 @@ Colour ramp(double share) {
   return out;
 }
 
-// At most four points a pixel: the first, lowest, highest and last, in the order of time.
+// At most four points per pixel: the first, lowest, highest and last, in the order of time.
 Series thinned(const std::vector<const MemoryRow*>& rows, TimeUnit unit, Time pixel) {
   Series s;
   const auto add = [&](const MemoryRow& row) {

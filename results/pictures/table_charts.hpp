@@ -16,16 +16,16 @@ struct SweepPicture {
   std::string baseline;  // of speed-ups: a strategy; empty: "baseline", else the first
 };
 
-// A column over a swept key, a line a strategy (and what else varies). `runs` is a sweep's
+// A column over a swept key, one line per strategy (and what else varies). `runs` is a sweep's
 // runs.parquet: the columns of runs and one for each swept key. Rows that do not fit are left out.
 Chart sweep_chart(const Table& runs, const SweepPicture& picture);
 
-// GPU-days of the baseline, of those of each strategy: as sweep_chart, or as bars if nothing
+// GPU-days of the baseline over those of each strategy: as sweep_chart, or as bars if nothing
 // varies.
 Chart speedup_chart(const Table& runs, const SweepPicture& picture);
 
 // Tiles and tokens of each micro-batch, sorted: the packs that `mllmsim pack` wrote, and random
-// micro-batches of the same samples, as many a micro-batch as a pack has in the mean.
+// micro-batches of the same samples, as many per micro-batch as a pack has in the mean.
 Chart packing_chart(const ParquetFile& packs);
 
 // Predicted against published figures with a band of 10 %, and their relative errors.

@@ -100,7 +100,7 @@ void save(const Chart& chart, const std::filesystem::path& file);
 // The same as text, for a page that contains the picture.
 std::string to_svg(const Chart& chart);
 
-// All that is drawn, a row a box, point or text: panel,kind,name,x,y,x_end,y_end.
+// All that is drawn, one row per box, point or text: panel,kind,name,x,y,x_end,y_end.
 std::string to_csv(const Chart& chart);
 
 }  // namespace mllmsim

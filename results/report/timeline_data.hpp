@@ -13,8 +13,10 @@
 
 namespace mllmsim {
 
-// {"looks": [...], "runs": [{"name", "strategy", "steps": [{"step", "end", "lanes", "rows",
-// "kinds", "spans", "blob"}], "left_out"}]}
+// {"looks": [...],
+//  "runs": [{"name", "strategy",
+//            "steps": [{"step", "end", "lanes", "rows", "kinds", "spans", "blob"}],
+//            "left_out"}]}
 boost::json::object timeline_data(std::span<const RunResult> runs);
 
 }  // namespace mllmsim

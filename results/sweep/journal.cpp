@@ -94,8 +94,9 @@ Journal::Journal(const fs::path& directory) : path_(journal_file(directory)) {
 }
 
 Journal::~Journal() {
+  // Nothing more can be done here if it fails; sync() reports.
   if (::fsync(fd_) == 0) {
-  }  // nothing more can be done here; sync() reports
+  }
   ::close(fd_);
 }
 
@@ -134,8 +135,9 @@ void Journal::write(std::string_view bytes) {
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
       const int error = n < 0 ? errno : ENOSPC;
+      // If it fails, the next opening cuts the tail off.
       if (::ftruncate(fd_, static_cast<off_t>(end_)) == 0) {
-      }  // else the next opening cuts it off
+      }
       errno = error;
       fail("write");
     }

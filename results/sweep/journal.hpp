@@ -1,4 +1,4 @@
-// The durable log of a sweep: DIR/sweep.journal, append-only, a record a finished point.
+// The durable log of a sweep: DIR/sweep.journal, append-only, one record per finished point.
 //
 //   "mllmsim sweep journal\n"  layout (8 bytes)  { size (4)  checksum (8)  key, run, stages }...
 //

@@ -36,7 +36,7 @@ struct SweepJob {
 
 struct SweepResult {
   std::vector<std::size_t> points;  // this shard's, in order
-  std::vector<RunResult> runs;      // a run a point; stages, but no steps or timelines
+  std::vector<RunResult> runs;      // one per point; stages, but no steps or timelines
   Metadata metadata;                // of the files to write
   std::size_t found = 0;            // points that the journal had
   std::size_t aside = 0;            // records of it that belong to none

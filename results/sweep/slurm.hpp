@@ -1,9 +1,10 @@
-// A sweep on a cluster that Slurm runs: a job array, a task a shard, and a merge job that depends
-// on it. Everything lies in the sweep's directory, which all nodes must see:
+// A sweep on a cluster that Slurm runs: a job array, one task per shard, and a merge job that
+// depends on it. Everything lies in the sweep's directory, which all nodes must see:
 //
-//   slurm/shard.sh, merge.sh    what is submitted           slurm/*.log    what the tasks say
-//   slurm/jobs                  which jobs run it now        shards/I/      a shard's journal,
-//   results
+//   slurm/shard.sh, merge.sh   what is submitted
+//   slurm/jobs                 which jobs run it now
+//   slurm/*.log                what the tasks say
+//   shards/I/                  a shard's journal and results
 //
 // A task that Slurm requeues continues its shard's journal. The same command given again waits for
 // jobs that still run, and otherwise submits anew, which repeats no finished point.

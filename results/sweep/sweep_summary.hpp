@@ -1,4 +1,4 @@
-// What a person reads after a sweep: a line a point if they are few, else the best by GPU-days;
+// What a person reads after a sweep: one line per point if they are few, else the best by GPU-days;
 // and why others are infeasible.
 #pragma once
 

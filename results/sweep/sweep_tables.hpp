@@ -1,10 +1,13 @@
 // A sweep as two tables, runs and stages, a directory of them, and several shards as one.
 //
-// Behind the keys of every row stands `point`, its number in the sweep; runs also have a column
-// for every key that varies, named as in the scenario. It holds integers, numbers or truth values
-// if all its values are such, otherwise text. Metadata: `scenario` (the run file with its
-// [sweep]), `inputs` (a line "hash name" for every file that was read), `keys` that vary, `points`
-// there are.
+// Behind the keys of every row stands `point`, its number in the sweep; runs also have a column for
+// every key that varies, named as in the scenario. It holds integers, numbers or truth values if
+// all its values are such, otherwise text. Metadata:
+//
+//   scenario   the run file with its [sweep]
+//   inputs     a line "hash name" for every file that was read
+//   keys       that vary
+//   points     how many there are
 #pragma once
 
 #include <filesystem>

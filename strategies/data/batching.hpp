@@ -57,7 +57,7 @@ struct BatchOptions {
 // Micro-batches of micro_batch_size samples, padded.
 Batches make_batches(std::span<const Sample> samples, const BatchOptions& options);
 
-// One pack a micro-batch, in shuffled order.
+// One pack per micro-batch, in shuffled order.
 Batches batches_of_packs(const SampleGroups& packs, std::int64_t ranks,
                          std::int64_t micro_batches_per_rank, std::uint64_t seed);
 

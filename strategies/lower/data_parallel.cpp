@@ -1,9 +1,8 @@
 // Parameters, gradients and the optimizer, for zero_stage 0 and 1.
 //
 //   zero_stage 1   all-gather of bf16 parameters before the step's first use, reduce-scatter of
-//   gradients after the
-//                  last backward. Overlapped, each chunk has its own: only the first chunk's
-//                  all-gather and the last chunk's reduce-scatter are exposed.
+//                  gradients after the last backward. Overlapped, each chunk has its own: only the
+//                  first chunk's all-gather and the last chunk's reduce-scatter are exposed.
 //   zero_stage 0   all-reduce of gradients at the same place.
 //
 // Then all stages meet (gradient norm, overflow check) and each runs its optimizer.

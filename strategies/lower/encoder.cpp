@@ -2,8 +2,8 @@
 // compute and tp streams, in the order the plan says. What feeds what is added as dependencies, so
 // an order that starves the LLM shows as a longer step.
 //
-//   forward    encoder stage s -> s + 1 of its group, last stage -> LLM rank 0, before forward i
-//   there backward   LLM rank 0, after backward i -> last encoder stage -> ... -> first
+//   forward    first encoder stage of a group -> ... -> last -> LLM rank 0, before forward i there
+//   backward   LLM rank 0, after backward i there -> last encoder stage -> ... -> first
 //
 // Activations to and from the LLM travel by P2P unless the last encoder stage is on LLM rank 0.
 // Gradients are reduced over all encoder pipelines, bucket by bucket, once the last backward

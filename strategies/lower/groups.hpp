@@ -10,7 +10,7 @@
 
 namespace mllmsim {
 
-// GPUs of each data-parallel group of one pipeline rank: one group a tp rank; they communicate at
+// GPUs of each data-parallel group of one pipeline rank: one group per tp rank; they communicate at
 // the same time.
 std::vector<std::vector<int>> dp_groups(const Parallelism& parallelism, int pipeline_rank);
 

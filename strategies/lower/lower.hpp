@@ -2,9 +2,12 @@
 //
 // A device is one pipeline rank of one replica; device = replica * pp + rank. If the plan has a
 // single replica it stands for all of them: they do the same at the same time, and shared links
-// carry the load of all. `stage` granularity makes one task of a pass through a chunk (one a layer
-// under zero_stage 3); `kernel` one task a kernel, tp collectives on their own stream. Durations
-// are sums of the same kernel times, so both granularities take the same time.
+// carry the load of all. Granularity:
+//
+//   stage    one task per pass through a chunk; under zero_stage 3 one per layer
+//   kernel   one task per kernel, tp collectives on their own stream
+//
+// Durations are sums of the same kernel times, so both granularities take the same time.
 #pragma once
 
 #include "cost_models/layers/layer_costs.hpp"

@@ -71,7 +71,7 @@ TaskId Lowering::add_start(DeviceId d, int rank, const Pass& pass, const MicroBa
   return first;
 }
 
-// Passes whose layers communicate one by one have a task a layer even at stage granularity.
+// Passes whose layers communicate one by one have one task per layer even at stage granularity.
 bool Lowering::by_layer(int rank, const Pass& pass) const {
   if (job_.parallelism.zero_stage == 3) return true;
   if (!in_buckets(rank, static_cast<int>(pass.chunk))) return false;

@@ -1,5 +1,5 @@
 // What every micro-batch costs on every chunk of a plan: layers that are alike are counted, not
-// listed, so a whole pass over a data set asks the cost models for each kind of layer once a
+// listed, so a whole pass over a data set asks the cost models for each kind of layer once per
 // micro-batch.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A priority queue of small integers for many entries with few distinct priorities: one stack a
+// A priority queue of small integers for many entries with few distinct priorities: one stack per
 // level, and two levels of bit sets to find the highest one. Every operation takes constant time.
 #pragma once
 

@@ -33,13 +33,13 @@ std::int64_t one_resource(const std::vector<std::int64_t>& count) {
   return best;
 }
 
-// A pack has at most one sample of more than Q_t / 2 tokens. The room it leaves holds at most room
-// / d tiles, where d is the least number of tokens a tile of any sample; tiles beyond that stay
-// empty, and those of different packs add up.
+// A pack has at most one sample of more than Q_t / 2 tokens. The room it leaves holds at most
+// room / d tiles, where d is the least number of tokens per tile of any sample; tiles beyond that
+// stay empty, and those of different packs add up.
 std::int64_t by_tiles_beside_long_samples(std::span<const Sample> samples,
                                           const PackLimits& limits) {
-  Sample least{
-      1, static_cast<std::int32_t>(limits.tokens)};  // of tokens a tile, compared as fractions
+  // The sample with the least tokens per tile, compared as fractions.
+  Sample least{1, static_cast<std::int32_t>(limits.tokens)};
   for (const Sample& s : samples)
     if (s.tiles > 0 && std::int64_t{s.tokens} * least.tiles < std::int64_t{least.tokens} * s.tiles)
       least = s;

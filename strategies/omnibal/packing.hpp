@@ -1,9 +1,9 @@
 // Packs: samples that go through the model as one sequence, each attending only to itself, so
 // nothing is padded.
 //
-// A pack holds at most Q_v tiles and Q_t tokens (OmniBal, arXiv 2407.20761). A sample
-// that is over a limit by itself gets a pack of its own and is listed as oversized. Every sample is
-// in exactly one pack.
+// A pack holds at most Q_v tiles and Q_t tokens (OmniBal, arXiv 2407.20761). A sample that is over
+// a limit by itself gets a pack of its own and is listed as oversized. Every sample is in exactly
+// one pack.
 #pragma once
 
 #include "strategies/data/samples.hpp"
@@ -25,7 +25,7 @@ inline bool fits(const Sample& s, const PackLimits& limits) {
 }
 
 // As the paper chooses them: Q_t is the longest sample, and Q_v as many tiles as go with Q_t tokens
-// at the mean number of tokens a tile (the mean over samples of tokens / tiles, rounded), but no
+// at the mean number of tokens per tile (the mean over samples of tokens / tiles, rounded), but no
 // fewer than any sample has.
 PackLimits choose_limits(std::span<const Sample> samples);
 

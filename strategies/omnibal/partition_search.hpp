@@ -1,10 +1,10 @@
 // Balanced partition (OmniBal, arXiv 2407.20761): cuts the layers into stages of equal forward time
 // that send little.
 //
-//   anchor      greedy: a stage ends where its forward time is nearest to an equal share of the
-//   rest candidates  every cut moved by at most `radius` layers: (2 r + 1)^(N - 1) rank spread of
-//   the stages' forward times, ms + activations sent over the cuts, MiB decide      simulate the
-//   best `simulated` ones, keep the fastest step
+//   anchor       greedy: a stage ends where its forward time is nearest an equal share of the rest
+//   candidates   every cut moved by at most r = `radius` layers: (2 r + 1)^(N - 1) for N stages
+//   rank         spread of the stages' forward times, ms + activations sent over the cuts, MiB
+//   decide       simulate the best `simulated` ones, keep the fastest step
 //
 // The paper calls the spread VAR, but its figures are standard deviations. The exact search instead
 // starts from the cut with the least largest stage (forward, recompute and backward; dynamic

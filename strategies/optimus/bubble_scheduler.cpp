@@ -95,9 +95,8 @@ class Scheduler {
 
   const RankTimeline& rank(int r) const { return llm_.ranks[static_cast<std::size_t>(r)]; }
 
-  // A wave through the stages of a group from `earliest` on.
-  // Waves of a group overtake each other nowhere: a kernel starts no earlier than the same one of
-  // the wave before.
+  // A wave through the stages of a group from `earliest` on. Waves of a group overtake each other
+  // nowhere: a kernel starts no earlier than the same one of the wave before.
   PlacedWave place_wave(std::uint32_t group, std::uint32_t wave, std::uint32_t first,
                         std::uint32_t count, bool forward, Time earliest,
                         const PlacedWave* before) {

@@ -2,9 +2,8 @@
 //
 //   coarse   all encoder forwards before a rank's first LLM kernel, all backwards after its last
 //   fine     every kernel as early as it fits into a gap of its stream between LLM kernels, in
-//   order
-//            within a rank; encoder tp collectives only where the LLM's tp stream is free, which is
-//            under its long compute kernels and never in its tp bubbles
+//            order within a rank; encoder tp collectives only where the LLM's tp stream is free,
+//            which is under its long compute kernels and never in its tp bubbles
 //
 // With F_i and B_i of the LLM alone, the wave that becomes micro-batch i has to arrive by F_i and
 // can go back from B_i on. The step starts S earlier than the LLM alone would, S as small as lets

@@ -9,7 +9,7 @@ namespace mllmsim {
 struct RankedPlan {
   EncoderPlan plan;  // without the ranks' orders
   Time estimate{};
-  std::size_t most_waves = 0;  // a group
+  std::size_t most_waves = 0;  // per group
   Time encoder_time{};         // computation of the encoders on a rank, mean over ranks
 };
 

@@ -26,8 +26,8 @@ struct IssuedKernel {
 
 struct RankTimeline {
   std::vector<IssuedKernel> kernels;
-  std::vector<Gap> compute,
-      tp;  // free, in time order; the first from -kAlways, the last to kAlways
+  // Free, in time order; the first from -kAlways, the last to kAlways.
+  std::vector<Gap> compute, tp;
   Time first_start{}, last_end{};  // of its computation, the optimizer's excluded
   std::uint32_t passes = 0;
 };

@@ -1,5 +1,5 @@
-// How long the parts of a step's simulation take. Compare figures of one run with each other (ns a
-// task, share of lowering), not across machines.
+// How long the parts of a step's simulation take. Compare figures of one run with each other (ns
+// per task, share of lowering), not across machines.
 #include <benchmark/benchmark.h>
 
 #include "sim/simulation.hpp"

@@ -1,5 +1,5 @@
-// A small run made by hand: two stages, ten seconds a step, every field set so that a field lost on
-// the way shows.
+// A small run made by hand: two stages, ten seconds per step, every field set so that a field lost
+// on the way shows.
 #pragma once
 
 #include "results/run_result.hpp"

@@ -16,7 +16,7 @@ TEST(Scenario, DataParallelSizeFollowsFromTheCluster) {
 }
 
 TEST(Scenario, MegatronsLayersPerVirtualStage) {
-  // 2 + 4 layers over 2 ranks: 3 a rank, so 3 chunks of 1.
+  // 2 + 4 layers over 2 ranks: 3 per rank, so 3 chunks of 1.
   const Job job = job_with({"parallelism.num_layers_per_virtual_pipeline_stage=1"});
   EXPECT_EQ(job.parallelism.virtual_pipeline_stages, 3);
 }
@@ -26,7 +26,7 @@ TEST(Scenario, NvlinkIsHalvedToOneDirection) {
 }
 
 TEST(Scenario, TokensOfATile) {
-  // 8 / 2 = 4 patches a side: 16 and a class token; a shuffle of 0.5 leaves 2 a side.
+  // 8 / 2 = 4 patches per side: 16 and a class token; a shuffle of 0.5 leaves 2 per side.
   const Encoder e = job_with({}).model.encoders[0];
   EXPECT_EQ(e.tokens_per_tile, 17);
   EXPECT_EQ(e.output_tokens_per_tile, 4);

@@ -34,8 +34,8 @@ TEST(PadRatio, IsNothingForPacks) {
 }
 
 TEST(DistRatio, ComparesTheRanksOfOnePosition) {
-  // Position 0: 2 and 6 tiles, so (6 - 2) / (6 * 2); 800 padded tokens each. Position 1: 4 and 4
-  // tiles; 200 and 800 tokens.
+  // Position 0: 2 and 6 tiles, so (6 - 2) / (6 * 2); 800 padded tokens each.
+  // Position 1: 4 and 4 tiles; 200 and 800 tokens.
   const Samples samples = {{1, 100}, {1, 400}, {3, 400}, {3, 400},
                            {2, 100}, {2, 100}, {2, 400}, {2, 400}};
   const DistRatio ratio = dist_ratio(samples, pairs({0, 1, 2, 3, 4, 5, 6, 7}, 2));
@@ -91,8 +91,8 @@ TEST(LengthGroup, PutsNeighboursOnTheRanksInTurn) {
 }
 
 TEST(DeviceGroup, GivesTheNextSampleToTheRankWithTheFewestTokens) {
-  // Two ranks, four samples each. 800 | 700; 600 to the second, 500 to the first: both 1300; 400 |
-  // 300; 200 to the second, 100 to the first.
+  // Two ranks, four samples each. 800 | 700; 600 to the second, 500 to the first: both 1300;
+  // 400 | 300; 200 to the second, 100 to the first.
   const Batches b =
       make_batches(kEight, {.grouping = Grouping::device, .micro_batch_size = 4, .ranks = 2});
   const std::vector<std::vector<std::int32_t>> expected = {{800, 500, 400, 100},

@@ -109,7 +109,7 @@ TEST(Lower, ShardedLayersAreSlowedByTheGathersBesideThem) {
   EXPECT_LE(to_seconds(beside).value, 1.18 * to_seconds(alone).value);
 }
 
-// Two nodes a leaf: the four replicas of a pipeline rank are on two leaves.
+// Two nodes per leaf: the four replicas of a pipeline rank are on two leaves.
 TEST(Lower, GradientsThatCrossLeavesFeelTheirRouting) {
   Job job = small_job();
   job.parallelism.tensor_model_parallel_size = 4;

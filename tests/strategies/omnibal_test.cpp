@@ -17,7 +17,7 @@ std::vector<Seconds> seconds(std::initializer_list<double> values) {
   return out;
 }
 
-// 12 s over 3 stages: 4 a stage. 3 + 1 = 4; then 8 over 2: 2 + 2 = 4; the rest is 4.
+// 12 s over 3 stages: 4 per stage. 3 + 1 = 4; then 8 over 2: 2 + 2 = 4; the rest is 4.
 TEST(PartitionSearch, TheGreedyCutEndsAStageNearestToItsShare) {
   EXPECT_EQ(greedy_cut(seconds({3, 1, 2, 2, 1, 3}), 3), (Cut{2, 2, 2}));
 }
@@ -137,7 +137,8 @@ Job data_job() {
   return job;
 }
 
-// 500 samples, 2 a micro-batch, 2 replicas of 8 micro-batches: 32 samples a step, 15 whole steps.
+// 500 samples, 2 per micro-batch, 2 replicas of 8 micro-batches: 32 samples per step, 15 whole
+// steps.
 TEST(Pass, HasTheWholeStepsOfTheDataSet) {
   Job job = data_job();
   EXPECT_EQ(batches_of(job).steps(), 15);

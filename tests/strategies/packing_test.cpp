@@ -105,7 +105,7 @@ TEST(BestFit, MakesPacksMoreEqualThanIsf) {
 }
 
 TEST(Limits, AreTheLongestSampleAndTheTilesThatGoWithIt) {
-  // Tokens a tile: 400 and 600, 500 in the mean; 2400 / 500 = 4.8 tiles.
+  // Tokens per tile: 400 and 600, 500 in the mean; 2400 / 500 = 4.8 tiles.
   EXPECT_EQ(choose_limits(Samples{{1, 400}, {4, 2400}}), (PackLimits{5, 2400}));
 }
 

@@ -45,8 +45,8 @@ TEST(Pipeline, InterleavingDividesTheFillByTheChunks) {
   }));
 }
 
-// Rank r starts after r forwards (warm-up), ends r backwards early (cool-down), and waits (p - 1 -
-// r)(f + b) between.
+// Rank r starts after r forwards (warm-up), ends r backwards early (cool-down), and waits
+// (p - 1 - r)(f + b) between.
 TEST(Pipeline, BubblesOfEqualStagesAreWhereTheTextbookHasThem) {
   const std::int64_t p = 4, f = 3, b = 5;
   const Result r = run(4, 1, 8, f, b);
@@ -60,8 +60,9 @@ TEST(Pipeline, BubblesOfEqualStagesAreWhereTheTextbookHasThem) {
 }
 
 // Qi et al., ICLR 2024, Tables 4 and 5: measured chunk times (us) and bubble rates of 1F1B and
-// interleaved 1F1B. Input- gradient + weight-gradient time is our backward; rate = 1 - m(F +
-// B)/step. For the interleaved rows embedding and head count as layers, so that a device has
+// interleaved 1F1B. Input-gradient + weight-gradient time is our backward;
+//   rate = 1 - m(F + B)/step.
+// For the interleaved rows embedding and head count as layers, so that a device has
 // (layers + 2)/p = 3 chunks.
 struct ZeroBubbleRow {
   int p, m;
