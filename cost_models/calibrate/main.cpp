@@ -14,7 +14,7 @@
 
 #include "cost_models/calibrate/run.hpp"
 #include "cost_models/calibrate/scenario_shapes.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace {
 

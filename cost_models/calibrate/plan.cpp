@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "cost_models/calibrate/shapes.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim::calibrate {
 namespace {
@@ -38,7 +38,7 @@ std::vector<Task> all_tasks(const PlanOptions& o) {
 }
 
 bool wanted(const Task& task, const PlanOptions& o) {
-  const GroupShape g = group(task);
+  const costs::GroupShape g = group(task);
   const Work w = work(task);
   return (o.parts.empty() || o.parts.count(std::string(part(task))) > 0) && g.nodes <= o.nodes &&
          g.ranks_per_node() <= o.gpus && w.flops <= o.most_flops && w.bytes <= o.most_bytes;
@@ -145,7 +145,8 @@ std::vector<Task> read_shapes(const std::filesystem::path& file) {
       tasks.push_back(task);
       continue;
     }
-    for (GemmPass pass : {GemmPass::forward, GemmPass::input_gradient, GemmPass::weight_gradient}) {
+    for (costs::GemmPass pass : {costs::GemmPass::forward, costs::GemmPass::input_gradient,
+                                 costs::GemmPass::weight_gradient}) {
       GemmTask one = *gemm;
       one.gemm.pass = pass;
       tasks.push_back(one);

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim::calibrate {
 namespace json = boost::json;

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <thread>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim::calibrate {
 namespace {

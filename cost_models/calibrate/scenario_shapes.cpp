@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "cost_models/calibrate/plan.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim::calibrate {
 namespace fs = std::filesystem;

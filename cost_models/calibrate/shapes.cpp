@@ -10,7 +10,7 @@ using Size = std::int64_t;
 
 // Point i of the R3 sequence (Roberts, 2018; generalised golden ratio) in the cube of log m, log n,
 // log k from 64 to 16384, rounded to the multiples of 16 that models use.
-Gemm cover_point(int i, GemmPass pass) {
+costs::Gemm cover_point(int i, costs::GemmPass pass) {
   constexpr double kRatio = 1.2207440846057596;
   const auto dimension = [i](int axis) {
     const double x = 0.5 + i * std::pow(kRatio, -axis);
@@ -44,7 +44,7 @@ void add_layers(std::vector<Task>& tasks, const std::vector<Linear>& layers,
                 const std::vector<Size>& token_counts) {
   for (Size tokens : token_counts)
     for (const Linear& layer : layers)
-      for (const Gemm& g : linear_layer(tokens, layer.inputs, layer.outputs))
+      for (const costs::Gemm& g : linear_layer(tokens, layer.inputs, layer.outputs))
         tasks.push_back(GemmTask{g, Mode::burst});
 }
 
@@ -74,10 +74,10 @@ std::vector<Size> buffer_sizes(bool quick, Size smallest) {
 
 }  // namespace
 
-std::vector<Gemm> linear_layer(Size tokens, Size inputs, Size outputs) {
-  return {{tokens, outputs, inputs, GemmPass::forward, 1},
-          {tokens, inputs, outputs, GemmPass::input_gradient, 1},
-          {inputs, outputs, tokens, GemmPass::weight_gradient, 1}};
+std::vector<costs::Gemm> linear_layer(Size tokens, Size inputs, Size outputs) {
+  return {{tokens, outputs, inputs, costs::GemmPass::forward, 1},
+          {tokens, inputs, outputs, costs::GemmPass::input_gradient, 1},
+          {inputs, outputs, tokens, costs::GemmPass::weight_gradient, 1}};
 }
 
 std::vector<Task> gemm_tasks(bool quick, const std::vector<ModelShape>& models) {
@@ -91,15 +91,16 @@ std::vector<Task> gemm_tasks(bool quick, const std::vector<ModelShape>& models) 
     add_layers(tasks, typical_layers(hidden),
                quick ? std::vector<Size>{4096} : std::vector<Size>{1024, 4096, 8192});
   for (int i = 0; i < (quick ? 40 : 180); ++i)
-    for (GemmPass pass : {GemmPass::forward, GemmPass::input_gradient, GemmPass::weight_gradient})
-      if (!quick || pass == GemmPass::forward)
+    for (costs::GemmPass pass : {costs::GemmPass::forward, costs::GemmPass::input_gradient,
+                                 costs::GemmPass::weight_gradient})
+      if (!quick || pass == costs::GemmPass::forward)
         tasks.push_back(GemmTask{cover_point(i, pass), Mode::burst});
   // Last, so that the bursts before them find a cool GPU.
   for (Size n : quick ? std::vector<Size>{8192} : std::vector<Size>{2048, 4096, 8192, 16384})
-    tasks.push_back(GemmTask{{n, n, n, GemmPass::forward, 1}, Mode::sustained});
+    tasks.push_back(GemmTask{{n, n, n, costs::GemmPass::forward, 1}, Mode::sustained});
   for (Size hidden : hiddens)
-    for (const Gemm& g : linear_layer(8192, hidden, 4 * hidden))
-      if (!quick || (hidden == 4096 && g.pass != GemmPass::input_gradient))
+    for (const costs::Gemm& g : linear_layer(8192, hidden, 4 * hidden))
+      if (!quick || (hidden == 4096 && g.pass != costs::GemmPass::input_gradient))
         tasks.push_back(GemmTask{g, Mode::sustained});
   return tasks;
 }
@@ -135,18 +136,18 @@ std::vector<Task> memory_tasks(bool quick) {
   for (Size row_length : lengths)
     for (Size r : rows) {
       for (bool activation : {false, true})
-        tasks.push_back(MemoryTask{MemoryOp::elementwise, r, row_length, activation});
-      for (MemoryOp op :
-           {MemoryOp::norm, MemoryOp::norm_backward, MemoryOp::softmax, MemoryOp::embedding})
+        tasks.push_back(MemoryTask{costs::MemoryOp::elementwise, r, row_length, activation});
+      for (costs::MemoryOp op : {costs::MemoryOp::norm, costs::MemoryOp::norm_backward,
+                                 costs::MemoryOp::softmax, costs::MemoryOp::embedding})
         tasks.push_back(MemoryTask{op, r, row_length, false});
     }
   const std::vector<Size> vocabularies =
       quick ? std::vector<Size>{32000} : std::vector<Size>{16000, 32000, 92544, 128256};
   for (Size vocabulary : vocabularies)
     for (Size r : quick ? std::vector<Size>{2048} : std::vector<Size>{256, 2048, 8192})
-      tasks.push_back(MemoryTask{MemoryOp::cross_entropy, r, vocabulary, false});
+      tasks.push_back(MemoryTask{costs::MemoryOp::cross_entropy, r, vocabulary, false});
   for (Size parameters = Size{1} << 20; parameters <= Size{1} << 28; parameters *= quick ? 64 : 4)
-    tasks.push_back(MemoryTask{MemoryOp::optimizer, 1, parameters, false});
+    tasks.push_back(MemoryTask{costs::MemoryOp::optimizer, 1, parameters, false});
   return tasks;
 }
 
@@ -158,7 +159,7 @@ std::vector<Task> copy_tasks(bool quick) {
 }
 
 std::vector<Task> communication_tasks(bool quick, int gpus, int nodes) {
-  std::vector<GroupShape> groups;
+  std::vector<costs::GroupShape> groups;
   for (int n = 2; n <= nodes; n *= 2) {
     groups.push_back({n, n, 1});
     if (gpus > 1) groups.push_back({n * gpus, n, 1});
@@ -167,9 +168,10 @@ std::vector<Task> communication_tasks(bool quick, int gpus, int nodes) {
     if (!quick || ranks == 2 || 2 * ranks > gpus) groups.push_back({ranks, 1, 1});
   std::vector<Task> tasks;
   const std::vector<Size> sizes = buffer_sizes(quick, 1024);
-  for (const GroupShape& group : groups)
-    for (CollectiveOp op :
-         {CollectiveOp::all_gather, CollectiveOp::reduce_scatter, CollectiveOp::all_reduce})
+  for (const costs::GroupShape& group : groups)
+    for (costs::CollectiveOp op :
+         {costs::CollectiveOp::all_gather, costs::CollectiveOp::reduce_scatter,
+          costs::CollectiveOp::all_reduce})
       for (Size bytes : sizes) tasks.push_back(CollectiveTask{{op, Bytes{bytes}, group}});
   for (Size bytes : sizes) {
     if (nodes > 1) tasks.push_back(P2pTask{bytes, false});
@@ -181,13 +183,14 @@ std::vector<Task> communication_tasks(bool quick, int gpus, int nodes) {
 std::vector<Task> overlap_tasks(bool quick, int gpus) {
   if (gpus < 2) return {};
   std::vector<Task> tasks;
-  const std::vector<Gemm> gemms = {{8192, 8192, 8192, GemmPass::forward, 1},
-                                   {4096, 4096, 4096, GemmPass::forward, 1},
-                                   {2048, 16384, 4096, GemmPass::forward, 1}};
+  const std::vector<costs::Gemm> gemms = {{8192, 8192, 8192, costs::GemmPass::forward, 1},
+                                          {4096, 4096, 4096, costs::GemmPass::forward, 1},
+                                          {2048, 16384, 4096, costs::GemmPass::forward, 1}};
   const std::vector<Size> sizes =
       quick ? std::vector<Size>{256 << 20} : std::vector<Size>{16 << 20, 256 << 20};
-  for (CollectiveOp op :
-       {CollectiveOp::all_gather, CollectiveOp::reduce_scatter, CollectiveOp::all_reduce})
+  for (costs::CollectiveOp op :
+       {costs::CollectiveOp::all_gather, costs::CollectiveOp::reduce_scatter,
+        costs::CollectiveOp::all_reduce})
     for (Size bytes : sizes)
       for (std::size_t i = 0; i < (quick ? 1 : gemms.size()); ++i)
         tasks.push_back(OverlapTask{{op, Bytes{bytes}, {gpus, 1, 1}}, gemms[i]});

@@ -6,7 +6,7 @@
 #include <boost/json/serialize.hpp>
 #include <optional>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim::calibrate {
 namespace json = boost::json;
@@ -68,25 +68,25 @@ class Reader {
   const std::string& where_;
 };
 
-Gemm read_gemm(const Reader& in) {
-  return {in.count("m"), in.count("n"), in.count("k"), in.choice<GemmPass>("pass", kPasses, true),
-          1};
+costs::Gemm read_gemm(const Reader& in) {
+  return {in.count("m"), in.count("n"), in.count("k"),
+          in.choice<costs::GemmPass>("pass", kPasses, true), 1};
 }
 
-Collective read_collective(const Reader& in) {
-  GroupShape shape{static_cast<int>(in.count("ranks", 2)), static_cast<int>(in.count("nodes", 1)),
-                   1};
+costs::Collective read_collective(const Reader& in) {
+  costs::GroupShape shape{static_cast<int>(in.count("ranks", 2)),
+                          static_cast<int>(in.count("nodes", 1)), 1};
   if (shape.ranks % shape.nodes != 0) in.fail("ranks", "expected a multiple of nodes");
-  return {in.choice<CollectiveOp>("op", kCollectives), Bytes{in.count("bytes")}, shape};
+  return {in.choice<costs::CollectiveOp>("op", kCollectives), Bytes{in.count("bytes")}, shape};
 }
 
-void add_gemm(json::object& out, const Gemm& g) {
+void add_gemm(json::object& out, const costs::Gemm& g) {
   out["m"] = g.m;
   out["n"] = g.n;
   out["k"] = g.k;
 }
 
-void add_collective(json::object& out, const Collective& c) {
+void add_collective(json::object& out, const costs::Collective& c) {
   out["op"] = name(kCollectives, c.op);
   out["ranks"] = c.group.ranks;
   out["nodes"] = c.group.nodes;
@@ -111,7 +111,7 @@ struct Writer {
   }
   void operator()(const MemoryTask& t) const {
     out["op"] = name(kMemoryOps, t.op);
-    if (t.op == MemoryOp::elementwise) out["activation"] = t.activation;
+    if (t.op == costs::MemoryOp::elementwise) out["activation"] = t.activation;
     out["bytes"] = t.bytes();
     out["rows"] = t.rows;
     out["row_length"] = t.row_length;
@@ -132,8 +132,9 @@ struct Writer {
   }
 };
 
-double gemm_bytes(const Gemm& g) {
-  const double output = g.pass == GemmPass::weight_gradient ? 8 : 2;  // fp32, read and written
+double gemm_bytes(const costs::Gemm& g) {
+  const double output =
+      g.pass == costs::GemmPass::weight_gradient ? 8 : 2;  // fp32, read and written
   return 2 * (real(g.m) * real(g.k) + real(g.k) * real(g.n)) + output * real(g.m) * real(g.n);
 }
 
@@ -142,19 +143,19 @@ double gemm_bytes(const Gemm& g) {
 std::int64_t MemoryTask::bytes() const {
   const std::int64_t n = rows * row_length;
   switch (op) {
-    case MemoryOp::elementwise:
+    case costs::MemoryOp::elementwise:
       return activation ? 4 * n : 6 * n;
-    case MemoryOp::norm:
+    case costs::MemoryOp::norm:
       return 4 * n;
-    case MemoryOp::norm_backward:
+    case costs::MemoryOp::norm_backward:
       return 6 * n;
-    case MemoryOp::softmax:
+    case costs::MemoryOp::softmax:
       return 4 * n;
-    case MemoryOp::embedding:
+    case costs::MemoryOp::embedding:
       return 4 * n;
-    case MemoryOp::cross_entropy:
+    case costs::MemoryOp::cross_entropy:
       return 4 * n;  // logits in, their gradient out
-    case MemoryOp::optimizer:
+    case costs::MemoryOp::optimizer:
       return 30 * n;
   }
   throw InternalError("unknown memory-bound kernel");
@@ -185,7 +186,7 @@ Task task_from_json(const json::object& line, const std::string& where) {
     return t;
   }
   if (part == "memory_bound")
-    return MemoryTask{in.choice<MemoryOp>("op", kMemoryOps), in.count("rows"),
+    return MemoryTask{in.choice<costs::MemoryOp>("op", kMemoryOps), in.count("rows"),
                       in.count("row_length"), in.flag("activation", false)};
   if (part == "collective") return CollectiveTask{read_collective(in)};
   if (part == "p2p") return P2pTask{in.count("bytes"), in.flag("same_node", true)};
@@ -195,7 +196,7 @@ Task task_from_json(const json::object& line, const std::string& where) {
   throw UserError(where, "part", fmt::format("expected one of {}", fmt::join(kParts, ", ")));
 }
 
-GroupShape group(const Task& task) {
+costs::GroupShape group(const Task& task) {
   if (const auto* c = std::get_if<CollectiveTask>(&task)) return c->collective.group;
   if (const auto* o = std::get_if<OverlapTask>(&task)) return o->collective.group;
   if (const auto* p = std::get_if<P2pTask>(&task)) return {2, p->same_node ? 1 : 2, 1};
@@ -206,7 +207,7 @@ Work work(const Task& task) {
   struct Visitor {
     Work operator()(const GemmTask& t) const { return {t.gemm.flops().value, gemm_bytes(t.gemm)}; }
     Work operator()(const AttentionTask& t) const {
-      const Attention a{
+      const costs::Attention a{
           {{t.length, t.batch}}, t.heads, t.kv_heads, t.head_dim, t.causal, t.backward};
       const double tokens = real(t.length * t.batch * t.head_dim);
       return {a.flops().value * (t.causal ? 0.5 : 1.0),

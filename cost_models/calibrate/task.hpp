@@ -10,7 +10,7 @@
 #include <string_view>
 #include <variant>
 
-#include "cost_models/kernel.hpp"
+#include "cost_models/kernels/kernel.hpp"
 
 namespace mllmsim::calibrate {
 
@@ -19,7 +19,7 @@ namespace mllmsim::calibrate {
 enum class Mode : std::uint8_t { burst, sustained };
 
 struct GemmTask {
-  Gemm gemm;
+  costs::Gemm gemm;
   Mode mode = Mode::burst;
 };
 
@@ -31,7 +31,7 @@ struct AttentionTask {
 
 // `activation` tells GELU from addition among the element-wise kernels.
 struct MemoryTask {
-  MemoryOp op = MemoryOp::elementwise;
+  costs::MemoryOp op = costs::MemoryOp::elementwise;
   std::int64_t rows = 0, row_length = 0;
   bool activation = false;
 
@@ -42,7 +42,7 @@ struct MemoryTask {
 };
 
 struct CollectiveTask {
-  Collective collective;
+  costs::Collective collective;
 };
 
 struct P2pTask {
@@ -61,8 +61,8 @@ struct CopyTask {
 
 // How much longer `gemm` takes while `collective` runs beside it: a ratio, not a time.
 struct OverlapTask {
-  Collective collective;
-  Gemm gemm;
+  costs::Collective collective;
+  costs::Gemm gemm;
 };
 
 using Task = std::variant<GemmTask, AttentionTask, MemoryTask, CollectiveTask, P2pTask, LaunchTask,
@@ -79,7 +79,7 @@ Task task_from_json(const boost::json::object& line, const std::string& where);
 std::string key(const Task& task);
 
 // GPUs and nodes that must take part.
-GroupShape group(const Task& task);
+costs::GroupShape group(const Task& task);
 
 // What one repetition does and holds, for estimates and limits.
 struct Work {

@@ -10,11 +10,11 @@
 #include "cost_models/fit/fit.hpp"
 #include "cost_models/fit/import_kineto.hpp"
 #include "cost_models/fit/import_nccl.hpp"
-#include "cost_models/names.hpp"
-#include "sim/atomic_file.hpp"
-#include "sim/errors.hpp"
+#include "cost_models/kernels/names.hpp"
+#include "sim/base/atomic_file.hpp"
+#include "sim/base/errors.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 namespace {
 
 namespace po = boost::program_options;
@@ -61,9 +61,9 @@ po::variables_map parse(const std::vector<std::string>& args,
   return values;
 }
 
-void show(const Calibration& c, std::ostream& out) {
-  const auto row = [&](const std::string& part, const Provenance& p) {
-    fmt::print(out, "{:<34} {:<13}", part, name_of(p.source));
+void show(const costs::Calibration& c, std::ostream& out) {
+  const auto row = [&](const std::string& part, const costs::Provenance& p) {
+    fmt::print(out, "{:<34} {:<13}", part, costs::name_of(p.source));
     if (p.points > 0) {
       fmt::print(out, " {:>7} {:>7.1f}% {:>7.1f}%\n", p.points, 100 * p.median_error,
                  100 * p.p90_error);
@@ -71,37 +71,38 @@ void show(const Calibration& c, std::ostream& out) {
       fmt::print(out, " {:>7} {:>8} {:>8}\n", "-", "-", "-");
     }
   };
-  const auto factor = [&](const std::string& part, const Factor& f) {
-    fmt::print(out, "{:<34} {:<13} x {:.3f}\n", part, name_of(f.source), f.value);
+  const auto factor = [&](const std::string& part, const costs::Factor& f) {
+    fmt::print(out, "{:<34} {:<13} x {:.3f}\n", part, costs::name_of(f.source), f.value);
   };
   fmt::print(out, "{}\n{}\n\n", c.header.gpu, c.header.description);
   fmt::print(out, "{:<34} {:<13} {:>7} {:>8} {:>8}\n", "part", "source", "points", "median", "p90");
-  row(fmt::format("gemm, m n k >= {}", kLargeGemm), c.gemm.large.provenance);
+  row(fmt::format("gemm, m n k >= {}", costs::kLargeGemm), c.gemm.large.provenance);
   row("gemm, all", c.gemm.all.provenance);
   factor("gemm, input gradient", c.gemm.input_gradient);
   factor("gemm, weight gradient", c.gemm.weight_gradient);
   factor("gemm, sustained", c.gemm.sustained);
-  for (const AttentionKernel& k : c.attention.kernels)
+  for (const costs::AttentionKernel& k : c.attention.kernels)
     row(fmt::format("attention, dim {}{}{}", k.head_dim, k.causal ? ", causal" : "",
                     k.backward ? ", backward" : ""),
         k.provenance);
   factor("attention, backward / forward", c.attention.backward);
-  for (const MemoryOperation& o : c.memory_bound.operations)
-    row(fmt::format("memory bound, {}", name_of(o.op)), o.provenance);
+  for (const costs::MemoryOperation& o : c.memory_bound.operations)
+    row(fmt::format("memory bound, {}", costs::name_of(o.op)), o.provenance);
   row("collectives in a node", c.collectives.node_provenance);
-  for (const NetworkCollective& n : c.collectives.network)
-    row(fmt::format("{} across nodes", name_of(n.op)), n.provenance);
+  for (const costs::NetworkCollective& n : c.collectives.network)
+    row(fmt::format("{} across nodes", costs::name_of(n.op)), n.provenance);
   row("point to point in a node", c.p2p.node_provenance);
   row("point to point across nodes", c.p2p.network_provenance);
   factor("overlap, gemm beside collective", c.overlap);
 }
 
 // What measurements replace: another calibration, or estimates from the data sheet.
-Calibration base_of(const RawData& raw, const po::variables_map& options) {
+costs::Calibration base_of(const fit::RawData& raw, const po::variables_map& options) {
   if (options.count("base") != 0)
-    return transferred(read_calibration(options["base"].as<std::string>()), raw.header.gpu);
-  const auto gpu = find_gpu(raw.header.gpu);
-  return estimated_calibration(raw.header.gpu, gpu ? *gpu : measured_sheet(raw));
+    return costs::transferred(costs::read_calibration(options["base"].as<std::string>()),
+                              raw.header.gpu);
+  const auto gpu = costs::find_gpu(raw.header.gpu);
+  return costs::estimated_calibration(raw.header.gpu, gpu ? *gpu : fit::measured_sheet(raw));
 }
 
 void run_fit(const std::vector<std::string>& args, std::ostream& err) {
@@ -113,21 +114,21 @@ void run_fit(const std::vector<std::string>& args, std::ostream& err) {
                                                            po::value<double>()->default_value(50));
   po::variables_map options = parse(args, named);
   po::notify(options);
-  RawData raw;
+  fit::RawData raw;
   for (const std::string& file : options["file"].as<std::vector<std::string>>())
-    raw.append(read_raw(file));
+    raw.append(fit::read_raw(file));
   if (options.count("gpu") != 0) raw.header.gpu = options["gpu"].as<std::string>();
   if (options.count("describe") != 0)
     raw.header.description = options["describe"].as<std::string>();
   if (raw.header.gpu.empty())
     throw UserError("command line", "gpu", "the measurements do not name their GPU: use --gpu");
-  const MeasuredNetwork network{options["gpus-per-node"].as<int>(),
-                                options["nics-per-node"].as<int>(),
-                                {options["nic-gb-per-s"].as<double>() * 1e9}};
+  const fit::MeasuredNetwork network{options["gpus-per-node"].as<int>(),
+                                     options["nics-per-node"].as<int>(),
+                                     {options["nic-gb-per-s"].as<double>() * 1e9}};
   if (network.gpus_per_node < 1 || network.nics_per_node < 1 || !(network.nic_bandwidth.value > 0))
     throw UserError("command line", "", "expected GPUs, NICs and NIC bandwidth above 0");
-  const Calibration fitted = fit(raw, base_of(raw, options), network);
-  write_file_atomically(options["out"].as<std::string>(), to_json(fitted));
+  const costs::Calibration fitted = fit::fit(raw, base_of(raw, options), network);
+  write_file_atomically(options["out"].as<std::string>(), costs::to_json(fitted));
   show(fitted, err);
 }
 
@@ -142,18 +143,18 @@ void run_import(std::vector<std::string> args, std::ostream& out, std::ostream& 
   const po::variables_map options = parse(args, named);
   const int gpus = options["gpus-per-node"].as<int>();
   if (gpus < 1) throw UserError("command line", "gpus-per-node", "expected a number above 0");
-  RawData raw;
+  fit::RawData raw;
   for (const std::string& file : options["file"].as<std::vector<std::string>>())
-    raw.append(nccl ? import_nccl(file) : import_kineto(file, gpus));
+    raw.append(nccl ? fit::import_nccl(file) : fit::import_kineto(file, gpus));
   if (options.count("source") != 0) raw.set_source(options["source"].as<std::string>());
-  emit(options, to_json_lines(raw), out);
+  emit(options, fit::to_json_lines(raw), out);
   fmt::print(err, "{} measurements\n", raw.size());
 }
 
 void run_show(const std::vector<std::string>& args, std::ostream& out) {
   const po::variables_map options = parse(args, {});
   for (const std::string& file : options["file"].as<std::vector<std::string>>())
-    show(read_calibration(file), out);
+    show(costs::read_calibration(file), out);
 }
 
 void run_scale(const std::vector<std::string>& args, std::ostream& out) {
@@ -163,10 +164,10 @@ void run_scale(const std::vector<std::string>& args, std::ostream& out) {
   const po::variables_map options = parse(args, named);
   const auto& files = options["file"].as<std::vector<std::string>>();
   if (files.size() != 1) throw UserError("command line", "", "expected one calibration file");
-  Calibration calibration = read_calibration(files.front());
+  costs::Calibration calibration = costs::read_calibration(files.front());
   for (const char* part : kParts)
-    if (options.count(part) != 0) scale(calibration, part, options[part].as<double>());
-  emit(options, to_json(calibration), out);
+    if (options.count(part) != 0) costs::scale(calibration, part, options[part].as<double>());
+  emit(options, costs::to_json(calibration), out);
 }
 
 }  // namespace
@@ -200,4 +201,4 @@ int run_calibrate(const std::vector<std::string>& args, std::ostream& out, std::
   }
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-namespace mllmsim {
+namespace mllmsim::fit {
 
 int run_calibrate(const std::vector<std::string>& args, std::ostream& out, std::ostream& err);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

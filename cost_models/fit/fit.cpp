@@ -3,32 +3,33 @@
 #include <algorithm>
 
 #include "cost_models/fit/fit_tools.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 namespace {
 
 // Names the files of `raw` in every part that was fitted to them: fits leave `from` empty.
-void name_sources(const RawData& raw, Calibration& c) {
-  const auto name = [&](const char* part, Provenance& p) {
+void name_sources(const RawData& raw, costs::Calibration& c) {
+  const auto name = [&](const char* part, costs::Provenance& p) {
     const auto found = raw.sources.find(part);
     if (!p.from.empty() || found == raw.sources.end()) return;
     for (const std::string& source : found->second) p.from += (p.from.empty() ? "" : "; ") + source;
   };
   name("gemm", c.gemm.large.provenance);
   name("gemm", c.gemm.all.provenance);
-  for (AttentionKernel& k : c.attention.kernels) name("attention", k.provenance);
-  for (MemoryOperation& o : c.memory_bound.operations) name("memory_bound", o.provenance);
+  for (costs::AttentionKernel& k : c.attention.kernels) name("attention", k.provenance);
+  for (costs::MemoryOperation& o : c.memory_bound.operations) name("memory_bound", o.provenance);
   name("collectives", c.collectives.node_provenance);
-  for (NetworkCollective& n : c.collectives.network) name("collectives", n.provenance);
+  for (costs::NetworkCollective& n : c.collectives.network) name("collectives", n.provenance);
   name("point_to_point", c.p2p.node_provenance);
   name("point_to_point", c.p2p.network_provenance);
 }
 
 }  // namespace
 
-Calibration fit(const RawData& raw, Calibration base, const MeasuredNetwork& network) {
-  Calibration c = std::move(base);
+costs::Calibration fit(const RawData& raw, costs::Calibration base,
+                       const MeasuredNetwork& network) {
+  costs::Calibration c = std::move(base);
   const std::string gpu_name = c.header.gpu;
   c.header = raw.header;
   if (c.header.gpu.empty()) c.header.gpu = gpu_name;
@@ -42,18 +43,19 @@ Calibration fit(const RawData& raw, Calibration base, const MeasuredNetwork& net
   }
   fit_collectives(raw.collectives, c.gpu, network, c.collectives);
   fit_p2p(raw.p2p, c.gpu, c.p2p);
-  if (!raw.overlap.empty()) c.overlap = {median(raw.overlap), Source::interpolated, "measured"};
+  if (!raw.overlap.empty())
+    c.overlap = {median(raw.overlap), costs::Source::interpolated, "measured"};
   name_sources(raw, c);
   return c;
 }
 
-Gpu measured_sheet(const RawData& raw) {
+costs::Gpu measured_sheet(const RawData& raw) {
   double flops = 0, memory = 0, link = 0;
   for (const GemmMeasurement& m : raw.gemm)
     flops = std::max(flops, m.kernel.flops().value / m.time.value);
-  for (const Measurement<MemoryBound>& m : raw.memory_bound)
+  for (const Measurement<costs::MemoryBound>& m : raw.memory_bound)
     memory = std::max(memory, static_cast<double>(m.kernel.bytes.value) / m.time.value);
-  for (const Measurement<Collective>& m : raw.collectives)
+  for (const Measurement<costs::Collective>& m : raw.collectives)
     link = std::max(link, static_cast<double>(m.kernel.bytes.value) / m.time.value);
   if (flops == 0)
     throw UserError("", "gemm", "a machine without a data sheet needs GEMM measurements");
@@ -63,4 +65,4 @@ Gpu measured_sheet(const RawData& raw) {
   return {{flops}, {memory}, {link}, 1};
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

@@ -10,7 +10,7 @@
 
 #include "cost_models/fit/raw_data.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 
 // The cluster where collectives across nodes were measured; times transfer to others through it.
 struct MeasuredNetwork {
@@ -19,19 +19,22 @@ struct MeasuredNetwork {
   BytesPerSecond nic_bandwidth{50e9};
 };
 
-Calibration fit(const RawData& raw, Calibration base, const MeasuredNetwork& network = {});
+costs::Calibration fit(const RawData& raw, costs::Calibration base,
+                       const MeasuredNetwork& network = {});
 
-void fit_gemm(const std::vector<GemmMeasurement>& raw, const Gpu& gpu, GemmModel& model);
-void fit_attention(const std::vector<AttentionMeasurement>& raw, const Gpu& gpu,
-                   AttentionModel& model);
-void fit_memory_bound(const std::vector<Measurement<MemoryBound>>& raw, const Gpu& gpu,
-                      MemoryBoundModel& model);
-void fit_collectives(const std::vector<Measurement<Collective>>& raw, const Gpu& gpu,
-                     const MeasuredNetwork& network, CollectiveModel& model);
-void fit_p2p(const std::vector<Measurement<PointToPoint>>& raw, const Gpu& gpu, P2pModel& model);
+void fit_gemm(const std::vector<GemmMeasurement>& raw, const costs::Gpu& gpu,
+              costs::GemmModel& model);
+void fit_attention(const std::vector<AttentionMeasurement>& raw, const costs::Gpu& gpu,
+                   costs::AttentionModel& model);
+void fit_memory_bound(const std::vector<Measurement<costs::MemoryBound>>& raw,
+                      const costs::Gpu& gpu, costs::MemoryBoundModel& model);
+void fit_collectives(const std::vector<Measurement<costs::Collective>>& raw, const costs::Gpu& gpu,
+                     const MeasuredNetwork& network, costs::CollectiveModel& model);
+void fit_p2p(const std::vector<Measurement<costs::PointToPoint>>& raw, const costs::Gpu& gpu,
+             costs::P2pModel& model);
 
 // A data sheet for a machine that has none (a CPU, a GPU we do not know): the best rates that were
 // measured, and one SM, so that nothing is quantised in waves.
-Gpu measured_sheet(const RawData& raw);
+costs::Gpu measured_sheet(const RawData& raw);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

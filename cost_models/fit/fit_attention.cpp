@@ -20,7 +20,7 @@
 #include "cost_models/fit/fit_tools.hpp"
 #include "cost_models/fit/least_squares.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 namespace {
 
 constexpr double kOutlier = 0.05;
@@ -30,7 +30,7 @@ constexpr int kTablePasses = 6;
 constexpr std::size_t kFewest = 8;
 
 struct Point {
-  AttentionShape shape;
+  costs::AttentionShape shape;
   Seconds time;
   std::uint64_t hash;
 };
@@ -39,21 +39,22 @@ struct Overhead {
   double per_head = 0, per_kv_head = 0;
 };
 
-double overhead(const Overhead& o, const Gpu& gpu, const AttentionShape& s) {
+double overhead(const Overhead& o, const costs::Gpu& gpu, const costs::AttentionShape& s) {
   return 2 * s.batch * s.length * s.head_dim * (o.per_head * s.heads + o.per_kv_head * s.kv_heads) /
          gpu.memory_bandwidth.value;
 }
 
 struct Model {
-  AttentionKernel kernel;
+  costs::AttentionKernel kernel;
   Overhead serving;
 
-  Seconds time(const Gpu& gpu, const AttentionShape& s) const {
-    return {kernel.launch.value + attention_busy(kernel, gpu, s).value + overhead(serving, gpu, s)};
+  Seconds time(const costs::Gpu& gpu, const costs::AttentionShape& s) const {
+    return {kernel.launch.value + costs::attention_busy(kernel, gpu, s).value +
+            overhead(serving, gpu, s)};
   }
 };
 
-void fit_form(const std::vector<Point>& points, const Gpu& gpu, bool serving, Model& model) {
+void fit_form(const std::vector<Point>& points, const costs::Gpu& gpu, bool serving, Model& model) {
   const auto unpack = [&](const Eigen::VectorXd& x) {
     Model m = model;
     m.kernel.launch = {Bounded{1e-7, 1e-3}(x[0])};
@@ -81,7 +82,7 @@ void fit_form(const std::vector<Point>& points, const Gpu& gpu, bool serving, Mo
 }
 
 // An empty table over the octaves that hold points.
-AttentionTable table_over(const std::vector<Point>& points) {
+costs::AttentionTable table_over(const std::vector<Point>& points) {
   double length_low = 1e9, length_high = 0, heads_low = 1e9, heads_high = 0;
   for (const Point& p : points) {
     const double length = std::log2(p.shape.length);
@@ -89,7 +90,7 @@ AttentionTable table_over(const std::vector<Point>& points) {
     length_low = std::min(length_low, length), length_high = std::max(length_high, length);
     heads_low = std::min(heads_low, heads), heads_high = std::max(heads_high, heads);
   }
-  AttentionTable t;
+  costs::AttentionTable t;
   t.first_length = std::floor(length_low);
   t.first_heads = std::floor(heads_low);
   t.rows = static_cast<int>(std::ceil(length_high) - t.first_length) + 1;
@@ -104,7 +105,7 @@ struct Corners {
   double weight[4];
 };
 
-Corners corners(const AttentionTable& t, const AttentionShape& s) {
+Corners corners(const costs::AttentionTable& t, const costs::AttentionShape& s) {
   const double y = std::log2(s.length) - t.first_length;
   const double x = std::log2(s.batch * s.heads) - t.first_heads;
   const int row = std::clamp(static_cast<int>(y), 0, std::max(0, t.rows - 2));
@@ -116,7 +117,7 @@ Corners corners(const AttentionTable& t, const AttentionShape& s) {
           {(1 - v) * (1 - u), (1 - v) * u, v * (1 - u), v * u}};
 }
 
-Eigen::MatrixXd smoothness(const AttentionTable& t) {
+Eigen::MatrixXd smoothness(const costs::AttentionTable& t) {
   const int n = t.rows * t.columns;
   Eigen::MatrixXd s = kPullToForm * Eigen::MatrixXd::Identity(n, n);
   const auto bend = [&](int middle, int step) {
@@ -135,8 +136,8 @@ Eigen::MatrixXd smoothness(const AttentionTable& t) {
 }
 
 // Gauss-Newton: the correction acts on the busy part of the time only.
-void fit_table(const std::vector<Point>& points, const Gpu& gpu, Model& model) {
-  AttentionTable& table = model.kernel.table;
+void fit_table(const std::vector<Point>& points, const costs::Gpu& gpu, Model& model) {
+  costs::AttentionTable& table = model.kernel.table;
   table = table_over(points);
   const Eigen::MatrixXd smooth = smoothness(table);
   for (int pass = 0; pass < kTablePasses; ++pass) {
@@ -144,7 +145,7 @@ void fit_table(const std::vector<Point>& points, const Gpu& gpu, Model& model) {
     Eigen::VectorXd right = Eigen::VectorXd::Zero(normal.rows());
     for (const Point& p : points) {
       const Seconds predicted = model.time(gpu, p.shape);
-      const double busy = attention_busy(model.kernel, gpu, p.shape) / predicted;
+      const double busy = costs::attention_busy(model.kernel, gpu, p.shape) / predicted;
       const double error = -log_error(predicted, p.time);
       const double weight = std::min(1.0, kOutlier / std::max(std::abs(error), 1e-12));
       const Corners c = corners(table, p.shape);
@@ -162,8 +163,8 @@ void fit_table(const std::vector<Point>& points, const Gpu& gpu, Model& model) {
   }
 }
 
-AttentionKernel fit_kernel(const std::vector<Point>& all, const Gpu& gpu, bool serving,
-                           AttentionKernel kernel) {
+costs::AttentionKernel fit_kernel(const std::vector<Point>& all, const costs::Gpu& gpu,
+                                  bool serving, costs::AttentionKernel kernel) {
   std::vector<Point> points, test;
   for (const Point& p : all) (held_out(p.hash) ? test : points).push_back(p);
   Model model{std::move(kernel), {}};
@@ -177,12 +178,12 @@ AttentionKernel fit_kernel(const std::vector<Point>& all, const Gpu& gpu, bool s
 
 }  // namespace
 
-void fit_attention(const std::vector<AttentionMeasurement>& raw, const Gpu& gpu,
-                   AttentionModel& model) {
+void fit_attention(const std::vector<AttentionMeasurement>& raw, const costs::Gpu& gpu,
+                   costs::AttentionModel& model) {
   using Key = std::tuple<bool, bool, std::int64_t>;  // backward, causal, head dim
   std::map<Key, std::vector<Point>> groups, serving;
   for (const AttentionMeasurement& a : raw) {
-    const Attention& k = a.kernel;
+    const costs::Attention& k = a.kernel;
     const SequenceGroup& g = k.sequences.front();
     auto& group = (a.serving ? serving : groups)[{k.backward, k.causal, k.head_dim}];
     group.push_back(
@@ -191,10 +192,10 @@ void fit_attention(const std::vector<AttentionMeasurement>& raw, const Gpu& gpu,
          a.time,
          shape_hash({g.length, g.count, k.heads, k.kv_heads})});
   }
-  std::vector<AttentionKernel> kernels;
+  std::vector<costs::AttentionKernel> kernels;
   const auto fit_group = [&](const Key& key, const std::vector<Point>& points, bool served) {
     if (points.size() < kFewest) return;
-    AttentionKernel kernel;
+    costs::AttentionKernel kernel;
     std::tie(kernel.backward, kernel.causal, kernel.head_dim) = key;
     kernels.push_back(fit_kernel(points, gpu, served, std::move(kernel)));
   };
@@ -202,7 +203,7 @@ void fit_attention(const std::vector<AttentionMeasurement>& raw, const Gpu& gpu,
   for (const auto& [key, points] : serving)  // the pure kernel is better evidence where it exists
     if (!groups.contains(key)) fit_group(key, points, true);
   const bool forward = std::any_of(kernels.begin(), kernels.end(),
-                                   [](const AttentionKernel& k) { return !k.backward; });
+                                   [](const costs::AttentionKernel& k) { return !k.backward; });
   if (forward) {
     model.kernels = std::move(kernels);
   } else {
@@ -210,4 +211,4 @@ void fit_attention(const std::vector<AttentionMeasurement>& raw, const Gpu& gpu,
   }
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

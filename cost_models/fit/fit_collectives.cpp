@@ -10,7 +10,7 @@
 #include "cost_models/fit/fit_tools.hpp"
 #include "cost_models/fit/least_squares.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 namespace {
 
 constexpr std::size_t kFewest = 4;
@@ -18,20 +18,22 @@ constexpr std::size_t kFewest = 4;
 // messages determine; quicker ones only matter at sizes that may not have been measured.
 constexpr Seconds kQuickStep{6e-6};
 
-using Point = Measurement<Collective>;
+using Point = Measurement<costs::Collective>;
 
-NodeCollective node_curve(CollectiveOp op, int ranks, const std::vector<Point>& points,
-                          Seconds latency, Errors& errors) {
-  std::vector<SizePoint> sizes;
+costs::NodeCollective node_curve(costs::CollectiveOp op, int ranks,
+                                 const std::vector<Point>& points, Seconds latency,
+                                 Errors& errors) {
+  std::vector<costs::SizePoint> sizes;
   for (const Point& p : points)
     sizes.push_back({static_cast<double>(p.kernel.bytes.value), p.time});
   add_left_out_errors(sizes, errors);
-  return {op, ranks, size_curve(sizes, latency)};
+  return {op, ranks, costs::size_curve(sizes, latency)};
 }
 
 class NetworkFit {
  public:
-  NetworkFit(const CollectiveModel& model, const MeasuredNetwork& network, const Gpu& gpu)
+  NetworkFit(const costs::CollectiveModel& model, const MeasuredNetwork& network,
+             const costs::Gpu& gpu)
       : model_(model), candidate_(model) {
     cluster_.gpus_per_node = network.gpus_per_node;
     cluster_.nics_per_node = network.nics_per_node;
@@ -41,8 +43,8 @@ class NetworkFit {
 
   // Fits the lines of bandwidth protocols. An all-reduce's ring is a reduce-scatter and an
   // all-gather, so only its tree is fitted, with the node steps of the ring.
-  void run(const std::vector<Point>& points, NetworkCollective& curve) {
-    const bool all_reduce = curve.op == CollectiveOp::all_reduce;
+  void run(const std::vector<Point>& points, costs::NetworkCollective& curve) {
+    const bool all_reduce = curve.op == costs::CollectiveOp::all_reduce;
     if (all_reduce) take_ring(curve);
     std::vector<std::size_t> free;
     for (std::size_t i = 0; i < curve.lines.size(); ++i)
@@ -52,7 +54,7 @@ class NetworkFit {
     const Eigen::Index width = all_reduce ? 3 : 4;
     Eigen::VectorXd x(width * static_cast<Eigen::Index>(free.size()));
     for (std::size_t i = 0; i < free.size(); ++i) {
-      const NetworkLine& line = curve.lines[free[i]];
+      const costs::NetworkLine& line = curve.lines[free[i]];
       const Eigen::Index at = width * static_cast<Eigen::Index>(i);
       x.segment<3>(at) << std::log(line.network_step.value),
           std::log(reached(points, false, line.idle_efficiency)),
@@ -60,10 +62,10 @@ class NetworkFit {
       if (!all_reduce) x[at + 3] = std::log(line.node_step.value);
     }
     const auto unpack = [&](const Eigen::VectorXd& y) {
-      NetworkCollective c = curve;
+      costs::NetworkCollective c = curve;
       for (std::size_t i = 0; i < free.size(); ++i) {
         const Eigen::Index at = width * static_cast<Eigen::Index>(i);
-        NetworkLine& line = c.lines[free[i]];
+        costs::NetworkLine& line = c.lines[free[i]];
         line.network_step = {step(y[at])};
         line.idle_efficiency = efficiency(y[at + 1]);
         line.busy_efficiency = efficiency(y[at + 2]);
@@ -75,7 +77,7 @@ class NetworkFit {
     options.outlier = 0.1;
     x = minimise(
         [&](const Eigen::VectorXd& y) {
-          const NetworkCollective c = unpack(y);
+          const costs::NetworkCollective c = unpack(y);
           Eigen::VectorXd r(static_cast<Eigen::Index>(points.size()));
           for (std::size_t i = 0; i < points.size(); ++i)
             r[static_cast<Eigen::Index>(i)] = log_error(time(c, points[i].kernel), points[i].time);
@@ -92,38 +94,38 @@ class NetworkFit {
   double reached(const std::vector<Point>& points, bool busy, double otherwise) const {
     double best = 0;
     for (const Point& p : points) {
-      const NetworkShare share = network_share(cluster_, p.kernel.group);
+      const costs::NetworkShare share = costs::network_share(cluster_, p.kernel.group);
       if ((share.load > 0.5) != busy) continue;
-      const double v =
-          bus_bytes(p.kernel.op, p.kernel.group.ranks, static_cast<double>(p.kernel.bytes.value));
+      const double v = costs::bus_bytes(p.kernel.op, p.kernel.group.ranks,
+                                        static_cast<double>(p.kernel.bytes.value));
       best = std::max(best, v / p.time.value / share.bandwidth.value);
     }
     return best > 0 ? std::min(best, 1.0) : otherwise;
   }
 
   // The slow ring of the other operations for this one's; its node steps for the slow tree too.
-  void take_ring(NetworkCollective& curve) const {
-    const auto slow_ring = [](const NetworkLine& l) {
+  void take_ring(costs::NetworkCollective& curve) const {
+    const auto slow_ring = [](const costs::NetworkLine& l) {
       return !l.tree && l.network_step > kQuickStep;
     };
-    for (const NetworkCollective& other : model_.network) {
-      if (other.op != CollectiveOp::all_gather) continue;
+    for (const costs::NetworkCollective& other : model_.network) {
+      if (other.op != costs::CollectiveOp::all_gather) continue;
       const auto ring = std::find_if(other.lines.begin(), other.lines.end(), slow_ring);
       if (ring == other.lines.end()) return;
-      for (NetworkLine& line : curve.lines) {
+      for (costs::NetworkLine& line : curve.lines) {
         if (slow_ring(line)) line = *ring;
         if (line.tree && line.network_step > kQuickStep) line.node_step = ring->node_step;
       }
     }
   }
 
-  Seconds time(const NetworkCollective& curve, const Collective& c) {
+  Seconds time(const costs::NetworkCollective& curve, const costs::Collective& c) {
     candidate_.network = {curve};
-    return collective_time(candidate_, cluster_, c).time;
+    return costs::collective_time(candidate_, cluster_, c).time;
   }
 
   // Few points at few shapes: errors are those of the fit itself.
-  void report(const std::vector<Point>& points, NetworkCollective& curve) {
+  void report(const std::vector<Point>& points, costs::NetworkCollective& curve) {
     Errors errors;
     curve.smallest_bytes = std::numeric_limits<std::int64_t>::max();
     for (const Point& p : points) {
@@ -133,29 +135,30 @@ class NetworkFit {
     curve.provenance = errors.provenance(points.size());
   }
 
-  const CollectiveModel& model_;
-  CollectiveModel candidate_;  // its curves inside nodes, and the line being tried
+  const costs::CollectiveModel& model_;
+  costs::CollectiveModel candidate_;  // its curves inside nodes, and the line being tried
   ClusterSpec cluster_;
 };
 
-using NodePoints = std::map<std::pair<CollectiveOp, int>, std::vector<Point>>;
+using NodePoints = std::map<std::pair<costs::CollectiveOp, int>, std::vector<Point>>;
 
-void fit_node(const NodePoints& node, const Gpu& gpu, CollectiveModel& model) {
+void fit_node(const NodePoints& node, const costs::Gpu& gpu, costs::CollectiveModel& model) {
   Errors errors;
   std::size_t count = 0;
-  for (const CollectiveOp op :
-       {CollectiveOp::all_gather, CollectiveOp::reduce_scatter, CollectiveOp::all_reduce}) {
+  for (const costs::CollectiveOp op :
+       {costs::CollectiveOp::all_gather, costs::CollectiveOp::reduce_scatter,
+        costs::CollectiveOp::all_reduce}) {
     const auto base = std::find_if(model.node.begin(), model.node.end(),
-                                   [&](const NodeCollective& n) { return n.op == op; });
+                                   [&](const costs::NodeCollective& n) { return n.op == op; });
     const Seconds latency = base == model.node.end() ? Seconds{} : base->curve.latency;
-    std::vector<NodeCollective> curves;
+    std::vector<costs::NodeCollective> curves;
     for (const auto& [key, points] : node) {
       if (key.first != op || points.size() < kFewest) continue;
       curves.push_back(node_curve(op, key.second, points, latency, errors));
       count += points.size();
     }
     if (curves.empty()) continue;
-    std::erase_if(model.node, [&](const NodeCollective& n) { return n.op == op; });
+    std::erase_if(model.node, [&](const costs::NodeCollective& n) { return n.op == op; });
     model.node.insert(model.node.end(), curves.begin(), curves.end());
   }
   if (count == 0) return;
@@ -165,10 +168,10 @@ void fit_node(const NodePoints& node, const Gpu& gpu, CollectiveModel& model) {
 
 }  // namespace
 
-void fit_collectives(const std::vector<Measurement<Collective>>& raw, const Gpu& gpu,
-                     const MeasuredNetwork& network, CollectiveModel& model) {
+void fit_collectives(const std::vector<Measurement<costs::Collective>>& raw, const costs::Gpu& gpu,
+                     const MeasuredNetwork& network, costs::CollectiveModel& model) {
   NodePoints node;
-  std::map<CollectiveOp, std::vector<Point>> across;
+  std::map<costs::CollectiveOp, std::vector<Point>> across;
   for (const Point& p : raw) {
     if (p.kernel.group.nodes == 1) {
       node[{p.kernel.op, p.kernel.group.ranks}].push_back(p);
@@ -178,8 +181,8 @@ void fit_collectives(const std::vector<Measurement<Collective>>& raw, const Gpu&
   }
   fit_node(node, gpu, model);
   NetworkFit fit(model, network, gpu);
-  for (NetworkCollective& curve : model.network)
+  for (costs::NetworkCollective& curve : model.network)
     if (across[curve.op].size() >= kFewest) fit.run(across[curve.op], curve);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

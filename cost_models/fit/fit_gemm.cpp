@@ -7,7 +7,7 @@
 #include "cost_models/fit/fit_tools.hpp"
 #include "cost_models/fit/least_squares.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 namespace {
 
 constexpr std::size_t kPointsToFit = 3000;  // more change nothing: a few hundred are enough
@@ -27,9 +27,9 @@ constexpr std::array kStartRates{0.85, 0.85, 0.8, 0.7, 0.8, 0.6, 0.5, 0.4, 0.3};
 constexpr int kLargeRates = 6;  // tiles below 64 x 64 play no part in large products
 constexpr int kScalars = 8;
 
-GemmParameters unpack(const Eigen::VectorXd& x) {
+costs::GemmParameters unpack(const Eigen::VectorXd& x) {
   constexpr Bounded time{1e-9, 1e-1}, share{0.01, 1.5}, overhead{1, 2000}, power{0.1, 20};
-  GemmParameters p;
+  costs::GemmParameters p;
   p.launch = {time(x[0])};
   p.sharpness = 1 / (1 + std::exp(-x[1]));
   p.k_overhead = overhead(x[2]);
@@ -58,8 +58,8 @@ std::uint64_t hash(const GemmMeasurement& g) {
 }
 
 // Keeps the parameters of the base if there are too few points.
-void fit_parameters(std::vector<GemmMeasurement> points, const Gpu& gpu, int rates,
-                    GemmParameters& parameters) {
+void fit_parameters(std::vector<GemmMeasurement> points, const costs::Gpu& gpu, int rates,
+                    costs::GemmParameters& parameters) {
   if (points.size() < kFewest) return;
   const std::size_t all = points.size();
   std::stable_sort(points.begin(), points.end(),
@@ -69,57 +69,58 @@ void fit_parameters(std::vector<GemmMeasurement> points, const Gpu& gpu, int rat
   const auto fitted = std::min(kPointsToFit, static_cast<std::size_t>(test - points.begin()));
   const Eigen::VectorXd x = minimise(
       [&](const Eigen::VectorXd& candidate) {
-        const GemmParameters p = unpack(candidate);
+        const costs::GemmParameters p = unpack(candidate);
         Eigen::VectorXd r(static_cast<Eigen::Index>(fitted));
         for (std::size_t i = 0; i < fitted; ++i)
           r[static_cast<Eigen::Index>(i)] =
-              log_error(gemm_time(p, gpu, points[i].kernel), points[i].time);
+              log_error(costs::gemm_time(p, gpu, points[i].kernel), points[i].time);
         return r;
       },
       start(rates));
   parameters = unpack(x);
   Errors errors;
   for (auto g = test; g != points.end(); ++g)
-    errors.add(gemm_time(parameters, gpu, g->kernel), g->time);
+    errors.add(costs::gemm_time(parameters, gpu, g->kernel), g->time);
   parameters.provenance = errors.provenance(all);
 }
 
 // Typical ratio of measured to predicted time over the points that `select` takes.
 template <class Select>
-void fit_factor(const std::vector<GemmMeasurement>& raw, const GemmModel& model, const Gpu& gpu,
-                Select select, Factor& factor) {
+void fit_factor(const std::vector<GemmMeasurement>& raw, const costs::GemmModel& model,
+                const costs::Gpu& gpu, Select select, costs::Factor& factor) {
   std::vector<double> ratios;
   for (const GemmMeasurement& g : raw) {
     if (!select(g)) continue;
-    const bool large = std::min({g.kernel.m, g.kernel.n, g.kernel.k}) >= kLargeGemm;
-    ratios.push_back(g.time / gemm_time(large ? model.large : model.all, gpu, g.kernel));
+    const bool large = std::min({g.kernel.m, g.kernel.n, g.kernel.k}) >= costs::kLargeGemm;
+    ratios.push_back(g.time / costs::gemm_time(large ? model.large : model.all, gpu, g.kernel));
   }
-  if (!ratios.empty()) factor = {median(ratios), Source::interpolated, "measured"};
+  if (!ratios.empty()) factor = {median(ratios), costs::Source::interpolated, "measured"};
 }
 
 }  // namespace
 
-void fit_gemm(const std::vector<GemmMeasurement>& raw, const Gpu& gpu, GemmModel& model) {
+void fit_gemm(const std::vector<GemmMeasurement>& raw, const costs::Gpu& gpu,
+              costs::GemmModel& model) {
   std::vector<GemmMeasurement> all, large;
   for (const GemmMeasurement& g : raw) {
-    if (g.kernel.pass != GemmPass::forward || g.sustained) continue;
+    if (g.kernel.pass != costs::GemmPass::forward || g.sustained) continue;
     all.push_back(g);
-    if (std::min({g.kernel.m, g.kernel.n, g.kernel.k}) >= kLargeGemm) large.push_back(g);
+    if (std::min({g.kernel.m, g.kernel.n, g.kernel.k}) >= costs::kLargeGemm) large.push_back(g);
     model.largest_m = std::max(model.largest_m, g.kernel.m);
     model.largest_n = std::max(model.largest_n, g.kernel.n);
     model.largest_k = std::max(model.largest_k, g.kernel.k);
   }
   fit_parameters(std::move(large), gpu, kLargeRates, model.large);
   fit_parameters(std::move(all), gpu, static_cast<int>(kStartRates.size()), model.all);
-  const auto burst = [](GemmPass pass) {
+  const auto burst = [](costs::GemmPass pass) {
     return [pass](const GemmMeasurement& g) { return g.kernel.pass == pass && !g.sustained; };
   };
-  fit_factor(raw, model, gpu, burst(GemmPass::input_gradient), model.input_gradient);
-  fit_factor(raw, model, gpu, burst(GemmPass::weight_gradient), model.weight_gradient);
+  fit_factor(raw, model, gpu, burst(costs::GemmPass::input_gradient), model.input_gradient);
+  fit_factor(raw, model, gpu, burst(costs::GemmPass::weight_gradient), model.weight_gradient);
   const auto sustained = [](const GemmMeasurement& g) {
-    return g.sustained && g.kernel.pass == GemmPass::forward;
+    return g.sustained && g.kernel.pass == costs::GemmPass::forward;
   };
   fit_factor(raw, model, gpu, sustained, model.sustained);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

@@ -9,30 +9,30 @@
 #include "cost_models/fit/fit_tools.hpp"
 #include "cost_models/fit/least_squares.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 namespace {
 
-bool depends_on_row(MemoryOp op) {
-  return op == MemoryOp::norm || op == MemoryOp::norm_backward || op == MemoryOp::softmax ||
-         op == MemoryOp::cross_entropy;
+bool depends_on_row(costs::MemoryOp op) {
+  return op == costs::MemoryOp::norm || op == costs::MemoryOp::norm_backward ||
+         op == costs::MemoryOp::softmax || op == costs::MemoryOp::cross_entropy;
 }
 
-using Node = std::pair<MemoryOp, std::int64_t>;  // op, row length (1 if it does not matter)
+using Node = std::pair<costs::MemoryOp, std::int64_t>;  // op, row length (1 if it does not matter)
 
-Node node_of(const MemoryBound& k) {
+Node node_of(const costs::MemoryBound& k) {
   return {k.op, depends_on_row(k.op) ? std::max<std::int64_t>(k.row_length, 1) : 1};
 }
 
-std::uint64_t hash(const MemoryBound& k) {
+std::uint64_t hash(const costs::MemoryBound& k) {
   return shape_hash({static_cast<std::int64_t>(k.op), k.bytes.value, k.row_length});
 }
 
 }  // namespace
 
-void fit_memory_bound(const std::vector<Measurement<MemoryBound>>& raw, const Gpu& gpu,
-                      MemoryBoundModel& model) {
+void fit_memory_bound(const std::vector<Measurement<costs::MemoryBound>>& raw,
+                      const costs::Gpu& gpu, costs::MemoryBoundModel& model) {
   std::map<Node, Eigen::Index> nodes;
-  std::vector<Measurement<MemoryBound>> points;
+  std::vector<Measurement<costs::MemoryBound>> points;
   for (const auto& m : raw)
     if (!held_out(hash(m.kernel))) {
       points.push_back(m);
@@ -49,7 +49,7 @@ void fit_memory_bound(const std::vector<Measurement<MemoryBound>>& raw, const Gp
       [&](const Eigen::VectorXd& y) {
         Eigen::VectorXd r(static_cast<Eigen::Index>(points.size()));
         for (std::size_t i = 0; i < points.size(); ++i) {
-          const MemoryBound& k = points[i].kernel;
+          const costs::MemoryBound& k = points[i].kernel;
           const BytesPerSecond rate = gpu.memory_bandwidth * efficiency(y[nodes.at(node_of(k))]);
           r[static_cast<Eigen::Index>(i)] =
               log_error(Seconds{launch(y)} + k.bytes / rate, points[i].time);
@@ -59,8 +59,8 @@ void fit_memory_bound(const std::vector<Measurement<MemoryBound>>& raw, const Gp
       x);
 
   model.launch = {launch(x)};
-  for (MemoryOperation& operation : model.operations) {
-    std::vector<RowEfficiency> rows;
+  for (costs::MemoryOperation& operation : model.operations) {
+    std::vector<costs::RowEfficiency> rows;
     for (const auto& [node, index] : nodes)
       if (node.first == operation.op) rows.push_back({node.second, efficiency(x[index])});
     if (rows.empty()) continue;
@@ -71,10 +71,10 @@ void fit_memory_bound(const std::vector<Measurement<MemoryBound>>& raw, const Gp
       if (m.kernel.op != operation.op) continue;
       ++count;
       if (held_out(hash(m.kernel)))
-        errors.add(memory_bound_time(model, gpu, m.kernel).time, m.time);
+        errors.add(costs::memory_bound_time(model, gpu, m.kernel).time, m.time);
     }
     operation.provenance = errors.provenance(count);
   }
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

@@ -6,12 +6,12 @@
 #include "cost_models/fit/fit_tools.hpp"
 #include "cost_models/fit/least_squares.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 namespace {
 
 constexpr std::size_t kFewest = 3;
 
-void fit_network(const std::vector<SizePoint>& points, P2pModel& model) {
+void fit_network(const std::vector<costs::SizePoint>& points, costs::P2pModel& model) {
   const auto time = [](const Eigen::VectorXd& x, double bytes) {
     return Seconds{Bounded{1e-7, 1e-2}(x[0]) + bytes / Bounded{1e6, 1e13}(x[1])};
   };
@@ -28,21 +28,22 @@ void fit_network(const std::vector<SizePoint>& points, P2pModel& model) {
   model.network_latency = {std::exp(x[0])};
   model.message_bandwidth = {std::exp(x[1])};
   Errors errors;
-  for (const SizePoint& p : points) errors.add(time(x, p.bytes), p.time);
+  for (const costs::SizePoint& p : points) errors.add(time(x, p.bytes), p.time);
   model.network_provenance = errors.provenance(points.size());
 }
 
-void fit_node(const std::vector<SizePoint>& points, P2pModel& model) {
+void fit_node(const std::vector<costs::SizePoint>& points, costs::P2pModel& model) {
   Errors errors;
   add_left_out_errors(points, errors);
-  model.node = size_curve(points, model.node.latency);
+  model.node = costs::size_curve(points, model.node.latency);
   model.node_provenance = errors.provenance(points.size());
 }
 
 }  // namespace
 
-void fit_p2p(const std::vector<Measurement<PointToPoint>>& raw, const Gpu& gpu, P2pModel& model) {
-  std::vector<SizePoint> node, across;
+void fit_p2p(const std::vector<Measurement<costs::PointToPoint>>& raw, const costs::Gpu& gpu,
+             costs::P2pModel& model) {
+  std::vector<costs::SizePoint> node, across;
   for (const auto& m : raw)
     (m.kernel.same_node ? node : across)
         .push_back({static_cast<double>(m.kernel.bytes.value), m.time});
@@ -53,4 +54,4 @@ void fit_p2p(const std::vector<Measurement<PointToPoint>>& raw, const Gpu& gpu, 
   if (across.size() >= kFewest) fit_network(across, model);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

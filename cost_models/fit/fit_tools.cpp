@@ -5,7 +5,7 @@
 #include <iterator>
 #include <set>
 
-namespace mllmsim {
+namespace mllmsim::fit {
 
 std::uint64_t shape_hash(std::initializer_list<std::int64_t> shape) {
   std::uint64_t hash = 0;
@@ -22,25 +22,25 @@ void Errors::add(Seconds predicted, Seconds measured) {
   errors_.push_back(std::abs(predicted / measured - 1));
 }
 
-Provenance Errors::provenance(std::size_t points) {
+costs::Provenance Errors::provenance(std::size_t points) {
   std::sort(errors_.begin(), errors_.end());
-  Provenance p{Source::interpolated, "", static_cast<std::int64_t>(points), 0, 0};
+  costs::Provenance p{costs::Source::interpolated, "", static_cast<std::int64_t>(points), 0, 0};
   if (errors_.empty()) return p;
   p.median_error = errors_[errors_.size() / 2];
   p.p90_error = errors_[errors_.size() * 9 / 10];
   return p;
 }
 
-void add_left_out_errors(const std::vector<SizePoint>& points, Errors& errors) {
+void add_left_out_errors(const std::vector<costs::SizePoint>& points, Errors& errors) {
   std::set<double> sizes;
-  for (const SizePoint& p : points) sizes.insert(p.bytes);
+  for (const costs::SizePoint& p : points) sizes.insert(p.bytes);
   if (sizes.size() < 3) return;
   for (auto size = std::next(sizes.begin()); std::next(size) != sizes.end(); ++size) {
-    std::vector<SizePoint> others;
-    for (const SizePoint& p : points)
+    std::vector<costs::SizePoint> others;
+    for (const costs::SizePoint& p : points)
       if (p.bytes != *size) others.push_back(p);
-    const Seconds predicted = size_curve(others, points.front().time).at(*size);
-    for (const SizePoint& p : points)
+    const Seconds predicted = costs::size_curve(others, points.front().time).at(*size);
+    for (const costs::SizePoint& p : points)
       if (p.bytes == *size) errors.add(predicted, p.time);
   }
 }
@@ -57,4 +57,4 @@ double Bounded::operator()(double logarithm) const {
   return std::clamp(std::exp(logarithm), low, high);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

@@ -6,9 +6,9 @@
 #include <initializer_list>
 #include <vector>
 
-#include "cost_models/size_curve.hpp"
+#include "cost_models/kernels/size_curve.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 
 // splitmix64 over the numbers of a shape: the same point is held out whatever the order of lines.
 std::uint64_t shape_hash(std::initializer_list<std::int64_t> shape);
@@ -19,7 +19,7 @@ class Errors {
  public:
   void add(Seconds predicted, Seconds measured);
   // Source::interpolated with these errors; `points` counts fitted ones too.
-  Provenance provenance(std::size_t points);
+  costs::Provenance provenance(std::size_t points);
 
  private:
   std::vector<double> errors_;
@@ -27,7 +27,7 @@ class Errors {
 
 // A curve passes through all its points; its errors are those at each inner size of a curve
 // without that size.
-void add_left_out_errors(const std::vector<SizePoint>& points, Errors& errors);
+void add_left_out_errors(const std::vector<costs::SizePoint>& points, Errors& errors);
 
 double median(std::vector<double> values);  // of at least one
 
@@ -40,4 +40,4 @@ struct Bounded {
   double operator()(double logarithm) const;  // exp, clamped
 };
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

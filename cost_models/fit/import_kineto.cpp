@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "cost_models/fit/fit_tools.hpp"
-#include "cost_models/json_reader.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/json_reader.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 namespace {
 
 namespace json = boost::json;
@@ -64,7 +64,7 @@ bool is_16_bit(std::string_view type) {
 }
 
 // The product an operator asks for, if it is one and its shapes were recorded.
-std::optional<Gemm> product(std::string_view name, const json::value& args) {
+std::optional<costs::Gemm> product(std::string_view name, const json::value& args) {
   const std::size_t first = name == "aten::addmm" ? 1 : 0;
   if (name != "aten::mm" && name != "aten::addmm" && name != "aten::bmm") return std::nullopt;
   const json::value* dims = find(args, "Input Dims");
@@ -80,7 +80,7 @@ std::optional<Gemm> product(std::string_view name, const json::value& args) {
     a.erase(a.begin()), b.erase(b.begin());
   }
   if (a.size() != 2 || b.size() != 2 || a[1] != b[0]) return std::nullopt;
-  return Gemm{a[0], b[1], a[1]};
+  return costs::Gemm{a[0], b[1], a[1]};
 }
 
 std::int64_t bytes_of(std::string_view type) {
@@ -106,18 +106,18 @@ int nodes_of(std::string_view ranks, std::int64_t size, int gpus) {
   return static_cast<int>(nodes.size());
 }
 
-std::optional<Collective> collective(const json::value& args, int gpus_per_node) {
+std::optional<costs::Collective> collective(const json::value& args, int gpus_per_node) {
   const std::string_view name = text(args, "Collective name");
-  Collective c;
+  costs::Collective c;
   const auto contains = [&](std::string_view part) {
     return name.find(part) != std::string_view::npos;
   };
   if (contains("allreduce")) {
-    c.op = CollectiveOp::all_reduce;
+    c.op = costs::CollectiveOp::all_reduce;
   } else if (contains("allgather")) {
-    c.op = CollectiveOp::all_gather;
+    c.op = costs::CollectiveOp::all_gather;
   } else if (contains("reduce_scatter")) {
-    c.op = CollectiveOp::reduce_scatter;
+    c.op = costs::CollectiveOp::reduce_scatter;
   } else {
     return std::nullopt;
   }
@@ -141,7 +141,7 @@ class Trace {
 
   RawData raw() {
     RawData out;
-    std::map<Gemm, std::vector<double>> by_shape;
+    std::map<costs::Gemm, std::vector<double>> by_shape;
     for (const auto& [id, us] : product_us_) by_shape[products_.at(id)].push_back(us);
     for (const auto& [shape, us] : by_shape) {
       GemmMeasurement g;
@@ -164,7 +164,8 @@ class Trace {
     if (!id) return;
     const std::string_view category = text(event, "cat");
     if (category == "cpu_op") {
-      if (const std::optional<Gemm> g = product(text(event, "name"), *args)) products_[*id] = *g;
+      if (const std::optional<costs::Gemm> g = product(text(event, "name"), *args))
+        products_[*id] = *g;
     } else if (category == "cuda_runtime" || category == "cuda_driver") {
       if (const auto correlation = integer(*args, "correlation")) launched_by_[*correlation] = *id;
     }
@@ -177,7 +178,7 @@ class Trace {
     if (!start || !us || !(*us > 0)) return;
     kernels_.push_back({integer(*args, "stream").value_or(0), *start, *us});
     if (text(event, "name").substr(0, 4) == "nccl") {
-      const std::optional<Collective> c = collective(*args, gpus_per_node_);
+      const std::optional<costs::Collective> c = collective(*args, gpus_per_node_);
       if (!c) return;
       const auto [at, added] = collective_us_.try_emplace(*c, *us);
       if (!added) at->second = std::min(at->second, *us);
@@ -205,10 +206,10 @@ class Trace {
   }
 
   int gpus_per_node_;
-  std::map<std::int64_t, Gemm> products_;             // by External id
+  std::map<std::int64_t, costs::Gemm> products_;      // by External id
   std::map<std::int64_t, std::int64_t> launched_by_;  // correlation -> External id
   std::map<std::int64_t, double> product_us_;
-  std::map<Collective, double> collective_us_;
+  std::map<costs::Collective, double> collective_us_;
   std::vector<Kernel> kernels_;
 };
 
@@ -235,4 +236,4 @@ RawData import_kineto(const std::filesystem::path& file, int gpus_per_node) {
   return raw;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

@@ -15,9 +15,9 @@
 
 #include "cost_models/fit/raw_data.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 
 RawData import_kineto(const std::filesystem::path& file, int gpus_per_node = 8);
 RawData parse_kineto(const std::string& text, const std::string& file, int gpus_per_node = 8);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

@@ -10,10 +10,10 @@
 #include <set>
 #include <sstream>
 
-#include "cost_models/json_reader.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/json_reader.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 namespace {
 
 namespace json = boost::json;
@@ -65,9 +65,10 @@ void add(RawData& raw, Test test, const Group& group, std::int64_t bytes, double
     return;
   }
   if (group.ranks % nodes != 0) throw UserError(where, "", "hosts with unequal numbers of ranks");
-  const CollectiveOp op = test == Test::all_gather       ? CollectiveOp::all_gather
-                          : test == Test::reduce_scatter ? CollectiveOp::reduce_scatter
-                                                         : CollectiveOp::all_reduce;
+  const costs::CollectiveOp op = test == Test::all_gather ? costs::CollectiveOp::all_gather
+                                 : test == Test::reduce_scatter
+                                     ? costs::CollectiveOp::reduce_scatter
+                                     : costs::CollectiveOp::all_reduce;
   raw.collectives.push_back({{op, Bytes{bytes}, {group.ranks, nodes, 1}}, time});
 }
 
@@ -220,4 +221,4 @@ RawData import_nccl(const std::filesystem::path& file) {
   return raw;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

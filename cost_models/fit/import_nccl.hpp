@@ -12,9 +12,9 @@
 
 #include "cost_models/fit/raw_data.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 
 RawData import_nccl(const std::filesystem::path& file);
 RawData parse_nccl(const std::string& text, const std::string& file);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

@@ -3,7 +3,7 @@
 #include <Eigen/Cholesky>
 #include <cmath>
 
-namespace mllmsim {
+namespace mllmsim::fit {
 namespace {
 
 double objective(const Eigen::VectorXd& r, double outlier) {
@@ -66,4 +66,4 @@ Eigen::VectorXd minimise(const Residuals& residuals, Eigen::VectorXd start,
   return x;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

@@ -10,7 +10,7 @@
 #include <Eigen/Core>
 #include <functional>
 
-namespace mllmsim {
+namespace mllmsim::fit {
 
 using Residuals = std::function<Eigen::VectorXd(const Eigen::VectorXd& x)>;
 
@@ -24,4 +24,4 @@ struct LeastSquaresOptions {
 Eigen::VectorXd minimise(const Residuals& residuals, Eigen::VectorXd start,
                          const LeastSquaresOptions& options = {});
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

@@ -15,10 +15,10 @@
 #include <sstream>
 
 #include "cost_models/fit/raw_data.hpp"
-#include "cost_models/names.hpp"
-#include "sim/errors.hpp"
+#include "cost_models/kernels/names.hpp"
+#include "sim/base/errors.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 namespace {
 
 std::vector<std::string> split(const std::string& line) {
@@ -90,8 +90,8 @@ void add_attention(const Row& row, RawData& raw) {
 
 void add_collective(const Row& row, RawData& raw) {
   if (row.text("op") == "alltoall") return;
-  const std::optional<CollectiveOp> op = named<CollectiveOp>(row.text("op"));
-  if (!op) throw UserError(row.where(), "op", "expected " + choices<CollectiveOp>());
+  const std::optional<costs::CollectiveOp> op = costs::named<costs::CollectiveOp>(row.text("op"));
+  if (!op) throw UserError(row.where(), "op", "expected " + costs::choices<costs::CollectiveOp>());
   const std::int64_t ranks = row.count("num_gpus");
   if (ranks < 2 || ranks > 1'000'000)
     throw UserError(row.where(), "num_gpus", "expected 2 to 1000000");
@@ -141,4 +141,4 @@ RawData parse_raw_csv(const std::string& text, const std::string& file) {
   return raw;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

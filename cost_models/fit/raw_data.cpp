@@ -6,20 +6,20 @@
 #include <set>
 #include <sstream>
 
-#include "cost_models/json_reader.hpp"
-#include "cost_models/json_writer.hpp"
-#include "cost_models/names.hpp"
-#include "sim/errors.hpp"
+#include "cost_models/kernels/names.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/json_reader.hpp"
+#include "sim/base/json_writer.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 namespace {
 
 namespace json = boost::json;
 
 template <class Enum>
 Enum choice(JsonObject& line, std::string_view key) {
-  const std::optional<Enum> found = named<Enum>(line.text(key));
-  if (!found) line.fail(key, "expected " + choices<Enum>());
+  const std::optional<Enum> found = costs::named<Enum>(line.text(key));
+  if (!found) line.fail(key, "expected " + costs::choices<Enum>());
   return *found;
 }
 
@@ -33,7 +33,8 @@ Seconds time(JsonObject& line) { return {line.positive("us") * 1e-6}; }
 
 GemmMeasurement read_gemm(JsonObject& line) {
   GemmMeasurement g;
-  g.kernel = {count(line, "m"), count(line, "n"), count(line, "k"), choice<GemmPass>(line, "pass")};
+  g.kernel = {count(line, "m"), count(line, "n"), count(line, "k"),
+              choice<costs::GemmPass>(line, "pass")};
   g.sustained = line.has("mode") && line.text("mode") == "sustained";
   g.time = time(line);
   return g;
@@ -52,11 +53,11 @@ AttentionMeasurement read_attention(JsonObject& line) {
   return a;
 }
 
-Collective read_collective(JsonObject& line) {
+costs::Collective read_collective(JsonObject& line) {
   const std::int64_t ranks = count(line, "ranks"), nodes = count(line, "nodes");
   if (ranks < 2 || ranks > 1'000'000 || ranks % nodes != 0)
     line.fail("ranks", "expected 2 or more, a multiple of nodes");
-  return {choice<CollectiveOp>(line, "op"),
+  return {choice<costs::CollectiveOp>(line, "op"),
           Bytes{count(line, "bytes")},
           {static_cast<int>(ranks), static_cast<int>(nodes), 1}};
 }
@@ -68,7 +69,7 @@ void read_line(JsonObject& line, RawData& raw) {
   } else if (part == "attention") {
     raw.attention.push_back(read_attention(line));
   } else if (part == "memory_bound") {
-    raw.memory_bound.push_back({{choice<MemoryOp>(line, "op"), Bytes{count(line, "bytes")},
+    raw.memory_bound.push_back({{choice<costs::MemoryOp>(line, "op"), Bytes{count(line, "bytes")},
                                  line.integer("rows"), line.integer("row_length")},
                                 time(line)});
   } else if (part == "collective") {
@@ -86,9 +87,9 @@ void read_line(JsonObject& line, RawData& raw) {
 }
 
 // Of a header, whatever is known and is text.
-CalibrationHeader read_header(const json::value& value) {
+costs::CalibrationHeader read_header(const json::value& value) {
   const json::object& fields = value.get_object();
-  CalibrationHeader h;
+  costs::CalibrationHeader h;
   const auto take = [&](const char* key, std::string& out) {
     const json::value* found = fields.if_contains(key);
     if (!found) return;
@@ -112,7 +113,7 @@ json::object line_of(const GemmMeasurement& g) {
                  {"m", g.kernel.m},
                  {"n", g.kernel.n},
                  {"k", g.kernel.k},
-                 {"pass", name_of(g.kernel.pass)}};
+                 {"pass", costs::name_of(g.kernel.pass)}};
   if (g.sustained) o["mode"] = "sustained";
   o["us"] = g.time.value * 1e6;
   return o;
@@ -129,22 +130,22 @@ json::object line_of(const AttentionMeasurement& a) {
   return o;
 }
 
-json::object line_of(const Measurement<MemoryBound>& m) {
+json::object line_of(const Measurement<costs::MemoryBound>& m) {
   return {{"part", "memory_bound"},
-          {"op", name_of(m.kernel.op)},
+          {"op", costs::name_of(m.kernel.op)},
           {"bytes", m.kernel.bytes.value},
           {"rows", m.kernel.rows},
           {"row_length", m.kernel.row_length},
           {"us", m.time.value * 1e6}};
 }
 
-json::object line_of(const Measurement<Collective>& m) {
-  return {{"part", "collective"},          {"op", name_of(m.kernel.op)},
+json::object line_of(const Measurement<costs::Collective>& m) {
+  return {{"part", "collective"},          {"op", costs::name_of(m.kernel.op)},
           {"ranks", m.kernel.group.ranks}, {"nodes", m.kernel.group.nodes},
           {"bytes", m.kernel.bytes.value}, {"us", m.time.value * 1e6}};
 }
 
-json::object line_of(const Measurement<PointToPoint>& m) {
+json::object line_of(const Measurement<costs::PointToPoint>& m) {
   return {{"part", "p2p"},
           {"same_node", m.kernel.same_node},
           {"bytes", m.kernel.bytes.value},
@@ -187,7 +188,7 @@ void RawData::append(RawData other) {
   const auto keep = [](std::string& mine, std::string& theirs) {
     if (mine.empty()) mine = std::move(theirs);
   };
-  CalibrationHeader &h = header, &o = other.header;
+  costs::CalibrationHeader &h = header, &o = other.header;
   keep(h.gpu, o.gpu), keep(h.description, o.description), keep(h.measured_by, o.measured_by);
   keep(h.licence, o.licence), keep(h.date, o.date), keep(h.driver, o.driver);
   keep(h.cuda, o.cuda), keep(h.cublas, o.cublas), keep(h.nccl, o.nccl), keep(h.clocks, o.clocks);
@@ -231,7 +232,7 @@ RawData read_raw(const std::filesystem::path& file) {
 }
 
 std::string to_json_lines(const RawData& raw) {
-  const CalibrationHeader& h = raw.header;
+  const costs::CalibrationHeader& h = raw.header;
   json::object header{{"gpu", h.gpu},
                       {"description", h.description},
                       {"measured_by", h.measured_by},
@@ -259,4 +260,4 @@ std::string to_shape_lines(const RawData& raw) {
   return out;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

@@ -23,9 +23,9 @@
 #include <string>
 #include <vector>
 
-#include "cost_models/calibration.hpp"
+#include "cost_models/calibration/calibration.hpp"
 
-namespace mllmsim {
+namespace mllmsim::fit {
 
 template <class Kernel>
 struct Measurement {
@@ -33,21 +33,21 @@ struct Measurement {
   Seconds time{};
 };
 
-struct GemmMeasurement : Measurement<Gemm> {
+struct GemmMeasurement : Measurement<costs::Gemm> {
   bool sustained = false;
 };
-struct AttentionMeasurement : Measurement<Attention> {  // one group of equal lengths
+struct AttentionMeasurement : Measurement<costs::Attention> {  // one group of equal lengths
   bool serving = false;
 };
 
 struct RawData {
-  CalibrationHeader header;
+  costs::CalibrationHeader header;
   std::map<std::string, std::vector<std::string>> sources;  // by part, for provenance
   std::vector<GemmMeasurement> gemm;
   std::vector<AttentionMeasurement> attention;
-  std::vector<Measurement<MemoryBound>> memory_bound;
-  std::vector<Measurement<Collective>> collectives;
-  std::vector<Measurement<PointToPoint>> p2p;
+  std::vector<Measurement<costs::MemoryBound>> memory_bound;
+  std::vector<Measurement<costs::Collective>> collectives;
+  std::vector<Measurement<costs::PointToPoint>> p2p;
   std::vector<Seconds> launch;
   std::vector<double> overlap;
 
@@ -64,4 +64,4 @@ std::string to_json_lines(const RawData& raw);
 // The same kernels without header and results: what to measure, for `mllmsim-calibrate --shapes`.
 std::string to_shape_lines(const RawData& raw);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::fit

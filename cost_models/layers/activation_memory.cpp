@@ -1,6 +1,6 @@
 #include "cost_models/layers/activation_memory.hpp"
 
-namespace mllmsim {
+namespace mllmsim::costs {
 namespace {
 
 class Saved {
@@ -150,4 +150,4 @@ Bytes head_working_memory(const LayerSetting& s, const Llm& llm, std::int64_t to
   return {tokens * s.vocabulary_shard(llm.vocab_size) * 4};
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

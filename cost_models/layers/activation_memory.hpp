@@ -16,7 +16,7 @@
 
 #include "cost_models/layers/block_kernels.hpp"
 
-namespace mllmsim {
+namespace mllmsim::costs {
 
 struct SavedTensor {
   std::string_view name;
@@ -37,4 +37,4 @@ std::vector<SavedTensor> head_activations(const LayerSetting& s, const Llm& llm,
 // fp32 logits next to the softmax that is kept: the head's passing peak.
 Bytes head_working_memory(const LayerSetting& s, const Llm& llm, std::int64_t tokens);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

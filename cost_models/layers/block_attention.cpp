@@ -7,7 +7,7 @@
 
 #include <array>
 
-namespace mllmsim {
+namespace mllmsim::costs {
 namespace {
 
 constexpr std::array<std::int64_t, 2> kTwoCopies = {2 + 2, 2 + 2};
@@ -108,4 +108,4 @@ std::vector<TimedKernel> attention_backward(const Block& b, const TokenBatch& ba
   return list.take();
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

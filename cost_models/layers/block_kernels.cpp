@@ -2,7 +2,7 @@
 
 #include "cost_models/layers/pointwise_kernels.hpp"
 
-namespace mllmsim {
+namespace mllmsim::costs {
 namespace {
 
 struct BlockLinears {
@@ -145,4 +145,4 @@ BlockParts block_parts(const Block& block, std::int64_t tokens) {
   return parts;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

@@ -14,7 +14,7 @@
 
 #include "cost_models/layers/layer_kernels.hpp"
 
-namespace mllmsim {
+namespace mllmsim::costs {
 
 // What one rank holds of a block. Heads that do not divide by tp are padded, or all of them are on
 // every rank; where there are fewer key-value heads than ranks, each rank holds a copy of one.
@@ -46,4 +46,4 @@ BlockParts block_parts(const Block& block, std::int64_t tokens);
 std::vector<TimedKernel> attention_forward(const Block& block, const TokenBatch& batch);
 std::vector<TimedKernel> attention_backward(const Block& block, const TokenBatch& batch);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

@@ -1,7 +1,7 @@
 #include "cost_models/layers/end_kernels.hpp"
 #include "cost_models/layers/pointwise_kernels.hpp"
 
-namespace mllmsim {
+namespace mllmsim::costs {
 namespace {
 
 std::vector<TimedKernel> llm_forward(const LayerSetting& s, const Llm& llm, std::int64_t tokens,
@@ -70,4 +70,4 @@ LayerKernels llm_embedding_kernels(const LayerSetting& s, const Llm& llm, std::i
   return kernels;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

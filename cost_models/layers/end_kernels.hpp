@@ -15,7 +15,7 @@
 
 #include "cost_models/layers/layer_kernels.hpp"
 
-namespace mllmsim {
+namespace mllmsim::costs {
 
 struct LayerKernels {
   std::vector<TimedKernel> forward, backward;
@@ -29,4 +29,4 @@ LayerKernels projector_kernels(const LayerSetting& s, const Encoder& encoder,
                                const TokenBatch& batch);
 LayerKernels head_kernels(const LayerSetting& s, const Llm& llm, std::int64_t tokens);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

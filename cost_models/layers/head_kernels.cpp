@@ -1,7 +1,7 @@
 #include "cost_models/layers/end_kernels.hpp"
 #include "cost_models/layers/pointwise_kernels.hpp"
 
-namespace mllmsim {
+namespace mllmsim::costs {
 namespace {
 
 // Cross entropy over logits split by vocabulary: each rank's maximum, target logit and sum of
@@ -48,4 +48,4 @@ LayerKernels head_kernels(const LayerSetting& s, const Llm& llm, std::int64_t to
   return {forward.take(), backward.take()};
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

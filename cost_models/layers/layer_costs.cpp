@@ -10,9 +10,9 @@
 #include "cost_models/layers/activation_memory.hpp"
 #include "cost_models/layers/block_kernels.hpp"
 #include "cost_models/layers/end_kernels.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
-namespace mllmsim {
+namespace mllmsim::costs {
 namespace {
 
 // tp ranks are neighbours, so a group fills nodes and no other tp group shares their NICs.
@@ -168,7 +168,7 @@ struct LayerCosts::Memo {
   const BlockParts& parts(const Block& block, std::uint16_t module, std::int64_t tokens) {
     const auto found = block_parts.find({module, tokens});
     if (found != block_parts.end()) return found->second;
-    return block_parts.emplace(std::pair{module, tokens}, mllmsim::block_parts(block, tokens))
+    return block_parts.emplace(std::pair{module, tokens}, costs::block_parts(block, tokens))
         .first->second;
   }
 };
@@ -262,7 +262,7 @@ LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recomput
   const auto take = [&cost](LayerKernels kernels, const std::vector<SavedTensor>& saved) {
     cost.forward = std::move(kernels.forward);
     cost.backward = std::move(kernels.backward);
-    cost.saved = mllmsim::total(saved);
+    cost.saved = costs::total(saved);
   };
   switch (layer.kind) {
     case LayerKind::block:
@@ -318,7 +318,7 @@ const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, cons
     ++t.backward_kernels;
   }
   for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
-    t.saved[static_cast<std::size_t>(r)] = mllmsim::total(block_activations(block, batch, r));
+    t.saved[static_cast<std::size_t>(r)] = costs::total(block_activations(block, batch, r));
   return memo_->block_totals.emplace(key, t).first->second;
 }
 
@@ -368,8 +368,8 @@ LayerCost LayerCosts::block_cost(const Layer& layer, const TokenBatch& batch, Re
     // Flash attention recomputes its scores in its own backward, whatever is asked.
     if (recompute == Recompute::selective && !software_.flash_attention) cost.recompute = attention;
   }
-  cost.saved = mllmsim::total(block_activations(block, batch, recompute));
-  cost.working = mllmsim::total(block_activations(block, batch, Recompute::none)) - cost.saved;
+  cost.saved = costs::total(block_activations(block, batch, recompute));
+  cost.working = costs::total(block_activations(block, batch, Recompute::none)) - cost.saved;
   return cost;
 }
 
@@ -439,4 +439,4 @@ Time LayerCosts::optimizer_step(std::int64_t parameters) const {
   return to_time(kernels_.memory_bound({MemoryOp::optimizer, Bytes{parameters * bytes}}).time);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

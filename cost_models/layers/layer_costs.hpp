@@ -17,12 +17,13 @@
 #include <string_view>
 #include <vector>
 
-#include "cost_models/kernel_costs.hpp"
-#include "sim/batch.hpp"
-#include "sim/model.hpp"
-#include "sim/parallelism.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
+#include "sim/world/batch.hpp"
+#include "sim/world/cluster.hpp"
+#include "sim/world/model.hpp"
+#include "sim/world/parallelism.hpp"
 
-namespace mllmsim {
+namespace mllmsim::costs {
 
 struct TimedKernel {
   std::string_view name;  // static text: "qkv", "attention", "tp all-gather"
@@ -115,4 +116,4 @@ class LayerCosts {
   std::unique_ptr<Memo> memo_;
 };
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mllmsim {
+namespace mllmsim::costs {
 namespace {
 
 struct CollectiveNames {
@@ -182,4 +182,4 @@ void whole_backward(KernelList& list, const LayerSetting& s, const Linear& l, st
   weight_backward(list, s, l, tokens);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

@@ -13,7 +13,7 @@
 
 #include "cost_models/layers/layer_costs.hpp"
 
-namespace mllmsim {
+namespace mllmsim::costs {
 
 inline constexpr std::int64_t kActivationBytes = 2;  // bf16 or fp16
 
@@ -112,4 +112,4 @@ void whole_forward(KernelList& list, const Linear& linear, std::int64_t tokens);
 void whole_backward(KernelList& list, const LayerSetting& s, const Linear& linear,
                     std::int64_t tokens);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

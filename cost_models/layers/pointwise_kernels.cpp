@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace mllmsim {
+namespace mllmsim::costs {
 namespace {
 
 // Hugging Face's RMSNorm, operator by operator.
@@ -140,4 +140,4 @@ void rotary(KernelList& list, const LayerSetting& s, std::int64_t values) {
     list.elementwise("rotary", values, kEagerRotary);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

@@ -9,7 +9,7 @@
 
 #include "cost_models/layers/layer_kernels.hpp"
 
-namespace mllmsim {
+namespace mllmsim::costs {
 
 void norm_forward(KernelList& list, const LayerSetting& s, Norm norm, std::int64_t rows,
                   std::int64_t width);
@@ -37,4 +37,4 @@ void rotary(KernelList& list, const LayerSetting& s, std::int64_t values);
 void bias_forward(KernelList& list, std::int64_t values);
 void bias_backward(KernelList& list, const LayerSetting& s, std::int64_t values);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

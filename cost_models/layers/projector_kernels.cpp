@@ -1,7 +1,7 @@
 #include "cost_models/layers/end_kernels.hpp"
 #include "cost_models/layers/pointwise_kernels.hpp"
 
-namespace mllmsim {
+namespace mllmsim::costs {
 namespace {
 
 enum class Split : std::uint8_t { column, row, whole };
@@ -100,4 +100,4 @@ LayerKernels projector_kernels(const LayerSetting& setting, const Encoder& e,
   return kernels;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::costs

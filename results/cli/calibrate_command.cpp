@@ -5,17 +5,17 @@
 #include <iostream>
 
 #include "cost_models/fit/calibrate_command.hpp"
-#include "cost_models/names.hpp"
+#include "cost_models/kernels/names.hpp"
+#include "results/analysis/gaps.hpp"
 #include "results/cli/calibration_plot.hpp"
 #include "results/cli/command.hpp"
-#include "results/gaps.hpp"
-#include "results/text_table.hpp"
-#include "sim/atomic_file.hpp"
-#include "sim/errors.hpp"
+#include "results/text/text_table.hpp"
+#include "sim/base/atomic_file.hpp"
+#include "sim/base/errors.hpp"
 
 namespace po = boost::program_options;
 
-namespace mllmsim {
+namespace mllmsim::cli {
 namespace {
 
 constexpr const char* kGapsUsage =
@@ -39,18 +39,20 @@ int gaps_command(const Arguments& arguments) {
   std::vector<std::string> words;
   if (!parse(arguments, kGapsUsage, options, values, words)) return 0;
   if (words.empty()) throw UserError("command line", "", "gaps needs a run");
-  const Scenario scenario = read_scenario(words.front(), {words.begin() + 1, words.end()});
-  const Gaps found = gaps_of(scenario, values.count("all") > 0);
+  const scenarios::Scenario scenario =
+      scenarios::read_scenario(words.front(), {words.begin() + 1, words.end()});
+  const analysis::Gaps found = analysis::gaps_of(scenario, values.count("all") > 0);
 
-  TextTable table(
-      {{"kernel", Align::left, true}, {"source", Align::left}, {"share of kernel time"}});
+  results::TextTable table({{"kernel", results::Align::left, true},
+                            {"source", results::Align::left},
+                            {"share of kernel time"}});
   double listed = 0;
   for (std::size_t i = 0; i < found.gaps.size(); ++i) {
-    const Gap& gap = found.gaps[i];
+    const analysis::Gap& gap = found.gaps[i];
     listed += gap.share;
     if (i < values["top"].as<std::size_t>())
-      table.add_row(
-          {gap.kernel, std::string(name_of(gap.source)), fmt::format("{:.1f}%", 100 * gap.share)});
+      table.add_row({gap.kernel, std::string(costs::name_of(gap.source)),
+                     fmt::format("{:.1f}%", 100 * gap.share)});
   }
   constexpr std::size_t kWidth = 100;
   std::cout << table.text(0, kWidth)
@@ -58,7 +60,7 @@ int gaps_command(const Arguments& arguments) {
                            100 * listed);
   if (values.count("out")) {
     const std::string out = values["out"].as<std::string>();
-    write_file_atomically(out, to_shape_lines(found.shapes));
+    write_file_atomically(out, fit::to_shape_lines(found.shapes));
     std::cerr << "wrote " << out << "\n";
   }
   return 0;
@@ -78,11 +80,11 @@ int show_command(const Arguments& arguments) {
   if (values.count("plot")) {
     if (words.size() != 1) throw UserError("command line", "", "expected one calibration to plot");
     const std::string out = values["plot"].as<std::string>();
-    save(draw_calibration(words.front(), values), out);
+    plot::save(draw_calibration(words.front(), values), out);
     std::cerr << "wrote " << out << "\n";
   }
   words.insert(words.begin(), "show");
-  return run_calibrate(words, std::cout, std::cerr);
+  return fit::run_calibrate(words, std::cout, std::cerr);
 }
 
 }  // namespace
@@ -92,7 +94,7 @@ int calibrate_command(const Arguments& arguments) {
     return gaps_command({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "show")
     return show_command({arguments.begin() + 1, arguments.end()});
-  return run_calibrate(arguments, std::cout, std::cerr);
+  return fit::run_calibrate(arguments, std::cout, std::cerr);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

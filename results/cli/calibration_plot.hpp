@@ -7,12 +7,12 @@
 
 #include "results/plot/chart.hpp"
 
-namespace mllmsim {
+namespace mllmsim::cli {
 
 void add_calibration_options(boost::program_options::options_description& options);
 
 // UserError without --raw: a calibration does not keep its measurements.
-Chart draw_calibration(const std::string& file,
-                       const boost::program_options::variables_map& values);
+plot::Chart draw_calibration(const std::string& file,
+                             const boost::program_options::variables_map& values);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace mllmsim {
+namespace mllmsim::cli {
 
 using Arguments = std::vector<std::string>;
 
@@ -34,4 +34,4 @@ bool parse(const Arguments& arguments, const std::string& usage,
            boost::program_options::options_description options,
            boost::program_options::variables_map& values, std::vector<std::string>& words);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

@@ -1,15 +1,15 @@
 // mllmsim compare RUNS...: results beside each other, with speed-ups over a baseline.
 #include <iostream>
 
+#include "results/analysis/compare.hpp"
 #include "results/cli/command.hpp"
-#include "results/compare.hpp"
-#include "results/csv.hpp"
-#include "results/json.hpp"
-#include "sim/errors.hpp"
+#include "results/text/json.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/tables/csv.hpp"
 
 namespace po = boost::program_options;
 
-namespace mllmsim {
+namespace mllmsim::cli {
 namespace {
 
 constexpr const char* kUsage =
@@ -20,10 +20,10 @@ constexpr const char* kUsage =
 
 constexpr std::size_t kWidth = 120;
 
-bool is_strategy_of(const std::string& name, const std::vector<ComparedRun>& runs) {
-  for (const ComparedRun& run : runs)
+bool is_strategy_of(const std::string& name, const std::vector<analysis::ComparedRun>& runs) {
+  for (const analysis::ComparedRun& run : runs)
     if (run.label == name || run.run.name == name) return false;
-  for (const ComparedRun& run : runs)
+  for (const analysis::ComparedRun& run : runs)
     if (run.run.strategy == name) return true;
   return false;
 }
@@ -44,23 +44,23 @@ int compare_command(const Arguments& arguments) {
   if (values.count("json") + values.count("csv") + values.count("markdown") > 1)
     throw UserError("command line", "", "give one of --json, --csv and --markdown");
   const std::vector<std::filesystem::path> paths(words.begin(), words.end());
-  std::vector<ComparedRun> runs = read_compared(paths);
+  std::vector<analysis::ComparedRun> runs = analysis::read_compared(paths);
   const auto& baseline = values["baseline"].as<std::string>();
   std::string by = values["by"].as<std::string>();
   if (by.empty() && is_strategy_of(baseline, runs)) by = "strategy";
-  runs = compared(std::move(runs), baseline, by);
+  runs = analysis::compared(std::move(runs), baseline, by);
   if (values.count("json"))
-    std::cout << to_json(comparison_table(runs), "runs");
+    std::cout << results::to_json(analysis::comparison_table(runs), "runs");
   else if (values.count("csv"))
-    std::cout << to_csv(comparison_table(runs));
+    std::cout << tables::to_csv(analysis::comparison_table(runs));
   else if (values.count("markdown"))
-    std::cout << comparison_text(runs).markdown()
-              << (by.empty() ? "" : "\n" + summary_by(runs, by).markdown());
+    std::cout << analysis::comparison_text(runs).markdown()
+              << (by.empty() ? "" : "\n" + analysis::summary_by(runs, by).markdown());
   else
-    std::cout << comparison_text(runs).text(0, kWidth)
-              << (by.empty() ? "" : "\n" + summary_by(runs, by).text(0, kWidth));
+    std::cout << analysis::comparison_text(runs).text(0, kWidth)
+              << (by.empty() ? "" : "\n" + analysis::summary_by(runs, by).text(0, kWidth));
   std::cout.flush();
   return 0;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

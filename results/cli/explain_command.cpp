@@ -5,16 +5,16 @@
 #include <iostream>
 #include <memory>
 
+#include "results/analysis/explain.hpp"
 #include "results/cli/command.hpp"
-#include "results/explain.hpp"
-#include "results/run_tables.hpp"
-#include "scenarios/scenario.hpp"
-#include "sim/errors.hpp"
+#include "results/run/run_tables.hpp"
+#include "scenarios/read/scenario.hpp"
+#include "sim/base/errors.hpp"
 
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
-namespace mllmsim {
+namespace mllmsim::cli {
 namespace {
 
 constexpr const char* kUsage =
@@ -23,7 +23,7 @@ constexpr const char* kUsage =
     "wrote; a directory's scenario is simulated again. Shows the critical path of a step by kind\n"
     "and stage, imbalances, and what remedies would gain, each simulated.\n";
 
-using Read = std::function<Scenario(const std::vector<std::string>&)>;
+using Read = std::function<scenarios::Scenario(const std::vector<std::string>&)>;
 
 std::vector<std::string> joined(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -31,23 +31,24 @@ std::vector<std::string> joined(std::vector<std::string> a, const std::vector<st
 }
 
 Read read_file(const std::string& file, const std::vector<std::string>& overrides) {
-  return [=, files = std::make_shared<InputFiles>()](const std::vector<std::string>& more) {
-    return read_scenario(file, joined(overrides, more), files.get());
-  };
+  return
+      [=, files = std::make_shared<scenarios::InputFiles>()](const std::vector<std::string>& more) {
+        return scenarios::read_scenario(file, joined(overrides, more), files.get());
+      };
 }
 
 Read read_result(const fs::path& directory, const std::vector<std::string>& overrides) {
   std::error_code error;
   if (!fs::exists(directory / "runs.parquet", error))
     throw UserError(directory.string(), "", "has no runs.parquet: no run wrote it");
-  const RunRows rows = read_runs(directory / "runs.parquet");
+  const results::RunRows rows = results::read_runs(directory / "runs.parquet");
   const auto scenario = rows.metadata.find("scenario");
   if (rows.runs.size() != 1 || scenario == rows.metadata.end())
     throw UserError(directory.string(), "",
                     "is not the result of one run; name a point's scenario and its overrides");
   return [=, text = scenario->second, name = rows.runs.front().name,
-          files = std::make_shared<InputFiles>()](const std::vector<std::string>& more) {
-    return read_scenario_text(text, name, joined(overrides, more), files.get());
+          files = std::make_shared<scenarios::InputFiles>()](const std::vector<std::string>& more) {
+    return scenarios::read_scenario_text(text, name, joined(overrides, more), files.get());
   };
 }
 
@@ -67,11 +68,12 @@ int explain_command(const Arguments& arguments) {
     throw UserError("command line", "",
                     fmt::format("explain needs one run, found {}", runs.size()));
   const bool directory = fs::is_directory(runs.front(), error);
-  const Explanation e = explain(directory ? read_result(runs.front(), overrides)
-                                          : read_file(runs.front(), overrides));
-  std::cout << (values.count("json") ? explanation_json(e) : explanation_text(e));
+  const analysis::Explanation e = analysis::explain(directory ? read_result(runs.front(), overrides)
+                                                              : read_file(runs.front(), overrides));
+  std::cout << (values.count("json") ? analysis::explanation_json(e)
+                                     : analysis::explanation_text(e));
   std::cout.flush();
   return 0;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

@@ -3,7 +3,7 @@
 #include <csignal>
 #include <initializer_list>
 
-namespace mllmsim {
+namespace mllmsim::cli {
 namespace {
 
 // A handler may touch nothing else; the one global of the program.
@@ -31,4 +31,4 @@ bool Interrupt::requested() { return received != 0; }
 
 int Interrupt::exit_code() { return 128 + received; }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

@@ -2,7 +2,7 @@
 // asks to stop; a second one ends the program at once.
 #pragma once
 
-namespace mllmsim {
+namespace mllmsim::cli {
 
 class Interrupt {
  public:
@@ -15,4 +15,4 @@ class Interrupt {
   static int exit_code();  // 130 after Ctrl-C, 143 after SIGTERM, as shells have it
 };
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

@@ -5,18 +5,18 @@
 #include <iostream>
 
 #include "results/cli/command.hpp"
-#include "scenarios/shipped_files.hpp"
-#include "sim/errors.hpp"
-#include "strategies/strategy.hpp"
+#include "scenarios/files/shipped_files.hpp"
+#include "sim/base/errors.hpp"
+#include "strategies/job/strategy.hpp"
 
 namespace po = boost::program_options;
 
-namespace mllmsim {
+namespace mllmsim::cli {
 namespace {
 
-void print(const std::string& title, const std::vector<ShippedFile>& files) {
+void print(const std::string& title, const std::vector<scenarios::ShippedFile>& files) {
   std::cout << title << "\n";
-  for (const ShippedFile& f : files) fmt::print("  {:<34} {}\n", f.name, f.description);
+  for (const scenarios::ShippedFile& f : files) fmt::print("  {:<34} {}\n", f.name, f.description);
 }
 
 void print_strategies() {
@@ -36,13 +36,14 @@ void print_strategies() {
 int list_command(const Arguments& arguments) {
   const std::vector<std::pair<std::string, void (*)()>> sections = {
       {"strategies", print_strategies},
-      {"models", [] { print("models", shipped_models()); }},
-      {"encoders", [] { print("encoders (parts for models)", shipped_encoders()); }},
-      {"clusters", [] { print("clusters", shipped_clusters()); }},
-      {"software", [] { print("software (framework generations)", shipped_software()); }},
-      {"published", [] { print("published (for validate)", shipped_published()); }},
-      {"runs", [] { print("runs", shipped_runs()); }},
-      {"data", [] { print("data sets (for pack)", shipped_data_sets()); }},
+      {"models", [] { print("models", scenarios::shipped_models()); }},
+      {"encoders", [] { print("encoders (parts for models)", scenarios::shipped_encoders()); }},
+      {"clusters", [] { print("clusters", scenarios::shipped_clusters()); }},
+      {"software",
+       [] { print("software (framework generations)", scenarios::shipped_software()); }},
+      {"published", [] { print("published (for validate)", scenarios::shipped_published()); }},
+      {"runs", [] { print("runs", scenarios::shipped_runs()); }},
+      {"data", [] { print("data sets (for pack)", scenarios::shipped_data_sets()); }},
   };
   po::variables_map values;
   std::vector<std::string> wanted;
@@ -64,4 +65,4 @@ int list_command(const Arguments& arguments) {
   return 0;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

@@ -6,10 +6,10 @@
 #include <iostream>
 
 #include "results/cli/command.hpp"
-#include "results/version.hpp"
-#include "sim/errors.hpp"
+#include "results/run/version.hpp"
+#include "sim/base/errors.hpp"
 
-namespace mllmsim {
+namespace mllmsim::cli {
 namespace {
 
 constexpr Command kCommands[] = {
@@ -28,7 +28,7 @@ constexpr Command kCommands[] = {
 };
 
 void print_help() {
-  std::cout << "mllmsim " << version()
+  std::cout << "mllmsim " << results::version()
             << ": simulates training of multimodal LLMs on GPU clusters\n\n"
             << "usage: mllmsim COMMAND [arguments]      mllmsim COMMAND --help\n\n";
   for (const Command& c : kCommands)
@@ -40,14 +40,14 @@ int dispatch(const Arguments& arguments) {
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
       arguments[0] == "help")
     return print_help(), 0;
-  if (arguments[0] == "--version") return std::cout << "mllmsim " << version() << "\n", 0;
+  if (arguments[0] == "--version") return std::cout << "mllmsim " << results::version() << "\n", 0;
   for (const Command& c : kCommands)
     if (arguments[0] == c.name) return c.run({arguments.begin() + 1, arguments.end()});
   throw UserError("command line", arguments[0], "no such command; `mllmsim --help` lists them");
 }
 
 }  // namespace
-}  // namespace mllmsim
+}  // namespace mllmsim::cli
 
 int main(int argc, char** argv) {
   // Every simulated step takes and frees tens of megabytes: keep the pages.
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, kKept);
   mallopt(M_TRIM_THRESHOLD, kKept);
   try {
-    return mllmsim::dispatch({argv + 1, argv + argc});
+    return mllmsim::cli::dispatch({argv + 1, argv + argc});
   } catch (const mllmsim::UserError& e) {
     for (const mllmsim::Problem& p : e.problems()) std::cerr << "error: " << p.text() << "\n";
     return 2;

@@ -3,12 +3,12 @@
 
 #include "results/cli/command.hpp"
 #include "results/sweep/sweep_tables.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
-namespace mllmsim {
+namespace mllmsim::cli {
 namespace {
 
 constexpr const char* kUsage =
@@ -41,10 +41,10 @@ int merge_command(const Arguments& arguments) {
   const std::vector<fs::path> directories(words.begin(), words.end());
   const fs::path out =
       values.count("out") ? fs::path(values["out"].as<std::string>()) : common_parent(directories);
-  const SweepTables tables = merge_sweeps(directories);
-  write_sweep(tables, out);
+  const sweep::SweepTables tables = sweep::merge_sweeps(directories);
+  sweep::write_sweep(tables, out);
   std::cerr << "wrote " << out.string() << ", " << tables.runs.rows() << " points\n";
   return 0;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

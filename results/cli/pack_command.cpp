@@ -7,21 +7,21 @@
 #include <iostream>
 
 #include "results/cli/command.hpp"
-#include "results/parquet.hpp"
-#include "results/text_table.hpp"
-#include "results/version.hpp"
-#include "scenarios/data_lengths.hpp"
-#include "scenarios/data_mixture.hpp"
-#include "scenarios/shipped_files.hpp"
-#include "sim/atomic_file.hpp"
-#include "sim/errors.hpp"
+#include "results/run/version.hpp"
+#include "results/text/text_table.hpp"
+#include "scenarios/data_sets/data_lengths.hpp"
+#include "scenarios/data_sets/data_mixture.hpp"
+#include "scenarios/files/shipped_files.hpp"
+#include "sim/base/atomic_file.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/tables/parquet.hpp"
 #include "strategies/data/batching.hpp"
-#include "strategies/omnibal/best_fit.hpp"
-#include "strategies/omnibal/isf.hpp"
+#include "strategies/data/packing/best_fit.hpp"
+#include "strategies/data/packing/isf.hpp"
 
 namespace po = boost::program_options;
 
-namespace mllmsim {
+namespace mllmsim::cli {
 namespace {
 
 constexpr const char* kUsage =
@@ -36,28 +36,28 @@ struct Figures {
   std::string algorithm;
   std::size_t packs = 0, below = 0, oversized = 0;
   double samples_a_pack = 0, fill_tiles = 0, fill_tokens = 0, seconds = 0;
-  DistRatio dist;
+  data::DistRatio dist;
 };
 
 struct PackOptions {
-  PackLimits limits, keep;
+  data::PackLimits limits, keep;
   int rounds = 10;
   std::uint64_t seed = 1;
   std::int64_t ranks = 8;
 };
 
-Figures judge(const std::string& algorithm, const DataSet& data, const Packing& packing,
+Figures judge(const std::string& algorithm, const data::DataSet& data, const data::Packing& packing,
               const PackOptions& options, double seconds) {
-  const std::span<const Sample> samples = data.samples;
+  const std::span<const data::Sample> samples = data.samples;
   Figures f;
   f.algorithm = algorithm;
   f.packs = packing.packs.size();
   f.oversized = packing.oversized.size();
   for (std::size_t p = 0; p < packing.packs.size(); ++p) {
-    const Load load = total(samples, packing.packs[p]);
+    const data::Load load = data::total(samples, packing.packs[p]);
     f.below += load.tiles < options.keep.tiles && load.tokens < options.keep.tokens;
   }
-  const Load sum = total(samples);
+  const data::Load sum = data::total(samples);
   const auto packs = static_cast<double>(f.packs);
   f.samples_a_pack = static_cast<double>(samples.size()) / packs;
   f.fill_tiles =
@@ -65,23 +65,24 @@ Figures judge(const std::string& algorithm, const DataSet& data, const Packing& 
   f.fill_tokens =
       static_cast<double>(sum.tokens) / (packs * static_cast<double>(options.limits.tokens));
   f.seconds = seconds;
-  f.dist = dist_ratio(samples, batches_of_packs(packing.packs, options.ranks, 1, options.seed));
+  f.dist = data::dist_ratio(samples,
+                            data::batches_of_packs(packing.packs, options.ranks, 1, options.seed));
   return f;
 }
 
-Packing timed_pack(const std::string& algorithm, const DataSet& data, const PackOptions& options,
-                   double& seconds) {
+data::Packing timed_pack(const std::string& algorithm, const data::DataSet& data,
+                         const PackOptions& options, double& seconds) {
   const auto start = std::chrono::steady_clock::now();
-  Packing packing =
-      algorithm == "isf"
-          ? pack_isf(data.samples, {options.limits, options.keep, options.rounds, options.seed})
-          : pack_best_fit(data.samples, options.limits);
+  data::Packing packing = algorithm == "isf"
+                              ? data::pack_isf(data.samples, {options.limits, options.keep,
+                                                              options.rounds, options.seed})
+                              : data::pack_best_fit(data.samples, options.limits);
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return packing;
 }
 
 // One row per sample: its pack, its position there, its number in the data set, and its set.
-Table membership(const DataSet& data, const Packing& packing) {
+tables::Table membership(const data::DataSet& data, const data::Packing& packing) {
   std::vector<std::uint32_t> set_of(data.samples.size());
   for (std::size_t s = 0; s < data.sets.size(); ++s)
     std::fill(set_of.begin() + static_cast<std::ptrdiff_t>(data.sets[s].begin),
@@ -90,10 +91,10 @@ Table membership(const DataSet& data, const Packing& packing) {
   std::vector<std::int64_t> pack, position, sample, tiles, tokens;
   for (auto* column : {&pack, &position, &sample, &tiles, &tokens})
     column->reserve(data.samples.size());
-  StringColumn set;
+  tables::StringColumn set;
   for (std::size_t p = 0; p < packing.packs.size(); ++p) {
     std::int64_t at = 0;
-    for (const SampleIndex i : packing.packs[p]) {
+    for (const data::SampleIndex i : packing.packs[p]) {
       pack.push_back(static_cast<std::int64_t>(p));
       position.push_back(at++);
       sample.push_back(i);
@@ -110,16 +111,16 @@ Table membership(const DataSet& data, const Packing& packing) {
            {"tokens", tokens}}};
 }
 
-void write_membership(const DataSet& data, const Packing& packing, const std::string& algorithm,
-                      const PackOptions& options, const std::string& source,
-                      const std::string& path) {
-  const Metadata metadata = {{"data", source},
-                             {"algorithm", algorithm},
-                             {"q_v", std::to_string(options.limits.tiles)},
-                             {"q_t", std::to_string(options.limits.tokens)},
-                             {"seed", std::to_string(options.seed)},
-                             {"version", std::string(version())}};
-  write_parquet(membership(data, packing), metadata, path);
+void write_membership(const data::DataSet& data, const data::Packing& packing,
+                      const std::string& algorithm, const PackOptions& options,
+                      const std::string& source, const std::string& path) {
+  const tables::Metadata metadata = {{"data", source},
+                                     {"algorithm", algorithm},
+                                     {"q_v", std::to_string(options.limits.tiles)},
+                                     {"q_t", std::to_string(options.limits.tokens)},
+                                     {"seed", std::to_string(options.seed)},
+                                     {"version", std::string(results::version())}};
+  tables::write_parquet(membership(data, packing), metadata, path);
   std::cerr << "wrote " << path << "\n";
 }
 
@@ -128,9 +129,9 @@ double above(std::size_t packs, std::size_t bound) {
 }
 
 std::string table_text(const std::vector<Figures>& all, std::size_t bound) {
-  std::vector<TextColumn> columns = {{"", Align::left}};
+  std::vector<results::TextColumn> columns = {{"", results::Align::left}};
   for (const Figures& f : all) columns.push_back({f.algorithm});
-  TextTable table(columns);
+  results::TextTable table(columns);
   const auto row = [&](const char* name, auto cell) {
     std::vector<std::string> cells = {name};
     for (const Figures& f : all) cells.push_back(cell(f));
@@ -151,9 +152,9 @@ std::string table_text(const std::vector<Figures>& all, std::size_t bound) {
   return table.text(2, 100);
 }
 
-std::string summary(const DataSet& data, const PackOptions& options, std::size_t bound,
+std::string summary(const data::DataSet& data, const PackOptions& options, std::size_t bound,
                     const std::vector<Figures>& all) {
-  const Load sum = total(data.samples);
+  const data::Load sum = data::total(data.samples);
   const auto count = static_cast<double>(data.samples.size());
   return fmt::format(
              "{} samples in {} {}, {:.2f} tiles and {:.0f} tokens a sample\n"
@@ -166,7 +167,7 @@ std::string summary(const DataSet& data, const PackOptions& options, std::size_t
          table_text(all, bound);
 }
 
-std::string to_json(const DataSet& data, const PackOptions& options, std::size_t bound,
+std::string to_json(const data::DataSet& data, const PackOptions& options, std::size_t bound,
                     const std::vector<Figures>& all) {
   boost::json::array packings;
   for (const Figures& f : all)
@@ -200,12 +201,12 @@ std::int64_t number(const po::variables_map& values, const char* name, std::int6
   return value;
 }
 
-PackOptions options_of(const po::variables_map& values, const DataSet& data) {
+PackOptions options_of(const po::variables_map& values, const data::DataSet& data) {
   PackOptions o;
-  o.limits = choose_limits(data.samples);
+  o.limits = data::choose_limits(data.samples);
   o.limits.tiles = number(values, "q-v", 1, o.limits.tiles);
   o.limits.tokens = number(values, "q-t", 1, o.limits.tokens);
-  o.keep = default_keep(o.limits);
+  o.keep = data::default_keep(o.limits);
   o.keep.tiles = number(values, "keep-v", 0, o.keep.tiles);
   o.keep.tokens = number(values, "keep-t", 0, o.keep.tokens);
   o.rounds = static_cast<int>(number(values, "rounds", 0, o.rounds));
@@ -221,13 +222,14 @@ std::vector<std::string> algorithms_of(const po::variables_map& values) {
   throw UserError("command line", "--algorithm", "expected isf, best-fit or both, found " + name);
 }
 
-DataSet data_of(const std::vector<std::string>& words, std::uint64_t seed) {
+data::DataSet data_of(const std::vector<std::string>& words, std::uint64_t seed) {
   const std::vector<std::string> overrides(words.begin() + 1, words.end());
-  if (!is_lengths_file(words[0])) return generate(read_mixture(words[0], overrides), seed);
+  if (!scenarios::is_lengths_file(words[0]))
+    return scenarios::generate(scenarios::read_mixture(words[0], overrides), seed);
   if (!overrides.empty())
     throw UserError("command line", overrides[0],
                     "only a mixture can be changed, not a lengths file");
-  return read_lengths(words[0]);
+  return scenarios::read_lengths(words[0]);
 }
 
 }  // namespace
@@ -250,20 +252,21 @@ int pack_command(const Arguments& arguments) {
   if (!parse(arguments, kUsage, options, values, words)) return 0;
   if (words.empty()) {
     std::string names;
-    for (const ShippedFile& f : shipped_data_sets()) names += (names.empty() ? "" : ", ") + f.name;
+    for (const scenarios::ShippedFile& f : scenarios::shipped_data_sets())
+      names += (names.empty() ? "" : ", ") + f.name;
     throw UserError("command line", "", "pack needs a lengths file or a mixture: " + names);
   }
   const std::vector<std::string> algorithms = algorithms_of(values);
   if (values.count("out") && algorithms.size() > 1)
     throw UserError("command line", "--out", "needs one --algorithm, isf or best-fit");
 
-  const DataSet data = data_of(words, values["seed"].as<std::uint64_t>());
+  const data::DataSet data = data_of(words, values["seed"].as<std::uint64_t>());
   const PackOptions chosen = options_of(values, data);
-  const std::size_t bound = fewest_packs(data.samples, chosen.limits);
+  const std::size_t bound = data::fewest_packs(data.samples, chosen.limits);
   std::vector<Figures> all;
   for (const std::string& algorithm : algorithms) {
     double seconds = 0;
-    const Packing packing = timed_pack(algorithm, data, chosen, seconds);
+    const data::Packing packing = timed_pack(algorithm, data, chosen, seconds);
     all.push_back(judge(algorithm, data, packing, chosen, seconds));
     if (values.count("out"))
       write_membership(data, packing, algorithm, chosen, words[0], values["out"].as<std::string>());
@@ -274,4 +277,4 @@ int pack_command(const Arguments& arguments) {
   return 0;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

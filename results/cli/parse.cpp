@@ -5,11 +5,11 @@
 #include <sstream>
 
 #include "results/cli/command.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace po = boost::program_options;
 
-namespace mllmsim {
+namespace mllmsim::cli {
 
 bool parse(const Arguments& arguments, const std::string& usage, po::options_description options,
            po::variables_map& values, std::vector<std::string>& words) {
@@ -32,4 +32,4 @@ bool parse(const Arguments& arguments, const std::string& usage, po::options_des
   return false;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

@@ -5,18 +5,18 @@
 #include <filesystem>
 #include <iostream>
 
+#include "results/charts/table_charts.hpp"
+#include "results/charts/timeline_chart.hpp"
 #include "results/cli/calibration_plot.hpp"
 #include "results/cli/command.hpp"
-#include "results/pictures/table_charts.hpp"
-#include "results/pictures/timeline_chart.hpp"
-#include "results/run_tables.hpp"
-#include "sim/atomic_file.hpp"
-#include "sim/errors.hpp"
+#include "results/run/run_tables.hpp"
+#include "sim/base/atomic_file.hpp"
+#include "sim/base/errors.hpp"
 
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
-namespace mllmsim {
+namespace mllmsim::cli {
 namespace {
 
 constexpr const char* kUsage =
@@ -35,33 +35,34 @@ constexpr const char* kUsage =
 
 using Paths = std::vector<std::string>;
 
-std::vector<RunResult> read_runs(const Paths& paths) {
-  std::vector<RunResult> runs;
-  for (const std::string& path : paths) runs.push_back(read_run(path));
+std::vector<results::RunResult> read_runs(const Paths& paths) {
+  std::vector<results::RunResult> runs;
+  for (const std::string& path : paths) runs.push_back(results::read_run(path));
   return runs;
 }
 
-Choice choice_of(const po::variables_map& values) {
-  Choice choice;
+charts::Choice choice_of(const po::variables_map& values) {
+  charts::Choice choice;
   if (values.count("step")) choice.step = values["step"].as<std::int64_t>();
-  if (values.count("ranks")) choice.ranks = parse_ranks(values["ranks"].as<std::string>());
-  if (values.count("zoom")) choice.zoom = parse_zoom(values["zoom"].as<std::string>());
+  if (values.count("ranks")) choice.ranks = charts::parse_ranks(values["ranks"].as<std::string>());
+  if (values.count("zoom")) choice.zoom = charts::parse_zoom(values["zoom"].as<std::string>());
   return choice;
 }
 
 // runs.parquet of each directory, one below the other; columns that not all have are left out.
-Table read_rows(const Paths& paths) {
-  Table all;
+tables::Table read_rows(const Paths& paths) {
+  tables::Table all;
   for (const std::string& path : paths) {
-    const Table one =
-        read_parquet(fs::is_directory(path) ? fs::path(path) / "runs.parquet" : fs::path(path))
+    const tables::Table one =
+        tables::read_parquet(fs::is_directory(path) ? fs::path(path) / "runs.parquet"
+                                                    : fs::path(path))
             .table;
     if (all.columns.empty()) {
       all = one;
       continue;
     }
     std::erase_if(all.columns, [&](const auto& c) {
-      const Column* other = one.find(c.first);
+      const tables::Column* other = one.find(c.first);
       return !other || other->index() != c.second.index();
     });
     for (auto& [name, column] : all.columns)
@@ -75,8 +76,8 @@ Table read_rows(const Paths& paths) {
   return all;
 }
 
-SweepPicture sweep_picture(const po::variables_map& values) {
-  SweepPicture out;
+charts::SweepPicture sweep_picture(const po::variables_map& values) {
+  charts::SweepPicture out;
   if (values.count("x")) out.x = values["x"].as<std::string>();
   if (values.count("y")) out.y = values["y"].as<std::string>();
   if (values.count("baseline")) out.baseline = values["baseline"].as<std::string>();
@@ -91,42 +92,44 @@ SweepPicture sweep_picture(const po::variables_map& values) {
 }
 
 // validation.parquet, or the directory it is in.
-Table validation_rows(const fs::path& path) {
-  return read_parquet(fs::is_directory(path) ? path / "validation.parquet" : path).table;
+tables::Table validation_rows(const fs::path& path) {
+  return tables::read_parquet(fs::is_directory(path) ? path / "validation.parquet" : path).table;
 }
 
 struct Kind {
   const char* name;
   bool several;  // takes more than one PATH
-  Chart (*draw)(const Paths&, const po::variables_map&);
+  plot::Chart (*draw)(const Paths&, const po::variables_map&);
 };
 
 constexpr std::array kKinds{
     Kind{"timeline", true,
          [](const Paths& p, const po::variables_map& v) {
-           return timeline_chart(read_runs(p), choice_of(v));
+           return charts::timeline_chart(read_runs(p), choice_of(v));
          }},
     Kind{"bubbles", true,
-         [](const Paths& p, const po::variables_map&) { return bubbles_chart(read_runs(p)); }},
+         [](const Paths& p, const po::variables_map&) {
+           return charts::bubbles_chart(read_runs(p));
+         }},
     Kind{"memory", true,
          [](const Paths& p, const po::variables_map& v) {
-           return memory_chart(read_runs(p), choice_of(v));
+           return charts::memory_chart(read_runs(p), choice_of(v));
          }},
     Kind{"sweep", true,
          [](const Paths& p, const po::variables_map& v) {
-           return sweep_chart(read_rows(p), sweep_picture(v));
+           return charts::sweep_chart(read_rows(p), sweep_picture(v));
          }},
     Kind{"speedup", true,
          [](const Paths& p, const po::variables_map& v) {
-           return speedup_chart(read_rows(p), sweep_picture(v));
+           return charts::speedup_chart(read_rows(p), sweep_picture(v));
          }},
     Kind{"packing", false,
          [](const Paths& p, const po::variables_map&) {
-           return packing_chart(read_parquet(p.front()));
+           return charts::packing_chart(tables::read_parquet(p.front()));
          }},
     Kind{"validation", false,
          [](const Paths& p, const po::variables_map&) {
-           return validation_chart(validation_rows(p.front()));
+           return charts::validation_chart(validation_rows(p.front()));
          }},
     Kind{"calibration", false,
          [](const Paths& p, const po::variables_map& v) { return draw_calibration(p.front(), v); }},
@@ -146,14 +149,14 @@ fs::path default_out(const std::string& kind, const fs::path& path) {
 }
 
 // Without gnuplot there is no picture, but what it would show is still worth having.
-void draw(const Chart& chart, const fs::path& out, const po::variables_map& values) {
+void draw(const plot::Chart& chart, const fs::path& out, const po::variables_map& values) {
   const auto write_data = [&](const fs::path& file) {
-    write_file_atomically(file, to_csv(chart));
+    write_file_atomically(file, plot::to_csv(chart));
     std::cerr << "wrote " << file.string() << "\n";
   };
   if (values.count("data")) write_data(values["data"].as<std::string>());
   try {
-    save(chart, out);
+    plot::save(chart, out);
   } catch (const EnvironmentError&) {
     if (!values.count("data")) write_data(fs::path(out).replace_extension(".csv"));
     throw;
@@ -192,4 +195,4 @@ int plot_command(const Arguments& arguments) {
   return 0;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

@@ -3,13 +3,13 @@
 
 #include "results/cli/command.hpp"
 #include "results/report/report.hpp"
-#include "results/run_tables.hpp"
-#include "sim/atomic_file.hpp"
-#include "sim/errors.hpp"
+#include "results/run/run_tables.hpp"
+#include "sim/base/atomic_file.hpp"
+#include "sim/base/errors.hpp"
 
 namespace po = boost::program_options;
 
-namespace mllmsim {
+namespace mllmsim::cli {
 namespace {
 
 constexpr const char* kUsage =
@@ -18,11 +18,12 @@ constexpr const char* kUsage =
     "the\n"
     "plan, the assumptions and how to reproduce. RUN is a directory that `mllmsim run` left.\n";
 
-ReportRun read(const std::string& directory) {
-  const Metadata metadata =
-      read_parquet(std::filesystem::path(directory) / "runs.parquet").metadata;
+report::ReportRun read(const std::string& directory) {
+  const tables::Metadata metadata =
+      tables::read_parquet(std::filesystem::path(directory) / "runs.parquet").metadata;
   const auto version = metadata.find("version");
-  return {read_run(directory), directory, version == metadata.end() ? "?" : version->second};
+  return {results::read_run(directory), directory,
+          version == metadata.end() ? "?" : version->second};
 }
 
 }  // namespace
@@ -35,10 +36,10 @@ int report_command(const Arguments& arguments) {
   Arguments words;
   if (!parse(arguments, kUsage, options, values, words)) return 0;
   if (words.empty()) throw UserError("command line", "", "report needs at least one RUN");
-  std::vector<ReportRun> runs;
+  std::vector<report::ReportRun> runs;
   for (const std::string& word : words) runs.push_back(read(word));
   std::vector<std::string> notes;
-  const std::string page = to_html(runs, notes);
+  const std::string page = report::to_html(runs, notes);
   const std::string out = values["out"].as<std::string>();
   write_file_atomically(out, page);
   for (const std::string& note : notes) std::cerr << "without pictures: " << note << "\n";
@@ -46,4 +47,4 @@ int report_command(const Arguments& arguments) {
   return 0;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

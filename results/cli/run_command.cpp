@@ -10,17 +10,17 @@
 #include <optional>
 
 #include "results/cli/command.hpp"
-#include "results/json.hpp"
-#include "results/measure.hpp"
-#include "results/run_tables.hpp"
-#include "results/summary.hpp"
-#include "scenarios/scenario.hpp"
-#include "sim/errors.hpp"
+#include "results/run/measure.hpp"
+#include "results/run/run_tables.hpp"
+#include "results/text/json.hpp"
+#include "results/text/summary.hpp"
+#include "scenarios/read/scenario.hpp"
+#include "sim/base/errors.hpp"
 
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
-namespace mllmsim {
+namespace mllmsim::cli {
 namespace {
 
 constexpr const char* kUsage =
@@ -31,8 +31,9 @@ constexpr const char* kUsage =
     "strategy.name=balanced cluster.nodes=16 granularity=kernel.\n";
 
 // Runs of one name with different overrides are kept apart.
-fs::path directory_of(const Scenario& scenario, const std::vector<std::string>& overrides,
-                      const std::optional<fs::path>& out, bool several) {
+fs::path directory_of(const scenarios::Scenario& scenario,
+                      const std::vector<std::string>& overrides, const std::optional<fs::path>& out,
+                      bool several) {
   std::string name = scenario.job.name;
   for (std::string o : overrides) {
     for (char& c : o)
@@ -43,11 +44,11 @@ fs::path directory_of(const Scenario& scenario, const std::vector<std::string>& 
   return several ? *out / scenario.job.name : *out;
 }
 
-std::vector<fs::path> directories_of(const std::vector<Scenario>& scenarios,
+std::vector<fs::path> directories_of(const std::vector<scenarios::Scenario>& scenarios,
                                      const std::vector<std::string>& overrides,
                                      const std::optional<fs::path>& out) {
   std::vector<fs::path> directories;
-  for (const Scenario& s : scenarios) {
+  for (const scenarios::Scenario& s : scenarios) {
     const fs::path dir = directory_of(s, overrides, out, scenarios.size() > 1);
     if (std::find(directories.begin(), directories.end(), dir) != directories.end())
       throw UserError(s.file.string(), "name",
@@ -58,12 +59,12 @@ std::vector<fs::path> directories_of(const std::vector<Scenario>& scenarios,
   return directories;
 }
 
-std::vector<Scenario> read_all(const std::vector<std::string>& files,
-                               const std::vector<std::string>& overrides) {
-  std::vector<Scenario> scenarios;
+std::vector<scenarios::Scenario> read_all(const std::vector<std::string>& files,
+                                          const std::vector<std::string>& overrides) {
+  std::vector<scenarios::Scenario> scenarios;
   std::vector<Problem> problems;
   for (const std::string& file : files) try {
-      scenarios.push_back(read_scenario(file, overrides));
+      scenarios.push_back(scenarios::read_scenario(file, overrides));
     } catch (const UserError& e) {
       problems.insert(problems.end(), e.problems().begin(), e.problems().end());
     }
@@ -98,14 +99,14 @@ int run_command(const Arguments& arguments) {
       throw UserError("command line", "--threads", "expected at least 1");
     limit.emplace(tbb::global_control::max_allowed_parallelism, values["threads"].as<unsigned>());
   }
-  const std::vector<Scenario> scenarios = read_all(files, overrides);
+  const std::vector<scenarios::Scenario> scenarios = read_all(files, overrides);
   std::optional<fs::path> out;
   if (values.count("out")) out = values["out"].as<std::string>();
   const std::vector<fs::path> directories = directories_of(scenarios, overrides, out);
-  std::vector<RunResult> results(scenarios.size());
+  std::vector<results::RunResult> results(scenarios.size());
   tbb::parallel_for(std::size_t{0}, scenarios.size(), [&](std::size_t i) {
     try {
-      results[i] = run_scenario(scenarios[i]);
+      results[i] = results::run_scenario(scenarios[i]);
     } catch (const UserError& e) {  // found while planning: say at least which file
       std::vector<Problem> problems = e.problems();
       for (Problem& p : problems)
@@ -117,10 +118,11 @@ int run_command(const Arguments& arguments) {
     }
   });
 
-  std::cout << (values.count("json") ? to_json(results) : summaries(results, {utf8_locale()}));
+  std::cout << (values.count("json") ? results::to_json(results)
+                                     : results::summaries(results, {results::utf8_locale()}));
   std::cout.flush();
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
-    write_run(results[i], directories[i]);
+    results::write_run(results[i], directories[i]);
     if (results[i].planning > Seconds{0.01})
       std::cerr << fmt::format("planned in {:.2f} s\n", results[i].planning.value);
     std::cerr << "wrote " << directories[i].string() << "\n";
@@ -128,4 +130,4 @@ int run_command(const Arguments& arguments) {
   return 0;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

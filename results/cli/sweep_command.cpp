@@ -9,21 +9,21 @@
 
 #include "results/cli/command.hpp"
 #include "results/cli/interrupt.hpp"
-#include "results/json.hpp"
-#include "results/run_tables.hpp"
+#include "results/run/run_tables.hpp"
 #include "results/sweep/run_sweep.hpp"
 #include "results/sweep/slurm.hpp"
 #include "results/sweep/sweep_summary.hpp"
 #include "results/sweep/sweep_tables.hpp"
-#include "scenarios/hash.hpp"
-#include "scenarios/scenario.hpp"
-#include "scenarios/toml_parse.hpp"
-#include "sim/errors.hpp"
+#include "results/text/json.hpp"
+#include "scenarios/read/scenario.hpp"
+#include "scenarios/tree/toml_parse.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/hash.hpp"
 
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
-namespace mllmsim {
+namespace mllmsim::cli {
 namespace {
 
 constexpr const char* kUsage =
@@ -54,8 +54,8 @@ po::options_description sweep_options() {
 }
 
 // "2/8"
-Shard parse_shard(const std::string& text) {
-  Shard shard;
+sweep::Shard parse_shard(const std::string& text) {
+  sweep::Shard shard;
   char slash = 0, more = 0;
   const int read =
       std::sscanf(text.c_str(), "%zu%c%zu%c", &shard.index, &slash, &shard.count, &more);
@@ -67,7 +67,7 @@ Shard parse_shard(const std::string& text) {
 }
 
 // Sweeps of one run over different keys are kept apart; one with more values extends the other.
-fs::path default_directory(const SweepJob& job) {
+fs::path default_directory(const sweep::SweepJob& job) {
   std::string name = job.file.stem().string();
   const auto add = [&](std::string part) {
     for (char& c : part)
@@ -81,8 +81,8 @@ fs::path default_directory(const SweepJob& job) {
   return fs::path("results") / "sweeps" / name;
 }
 
-SweepJob read_job(const std::vector<std::string>& words, const po::variables_map& values) {
-  SweepJob job;
+sweep::SweepJob read_job(const std::vector<std::string>& words, const po::variables_map& values) {
+  sweep::SweepJob job;
   std::vector<std::string> files;
   std::error_code error;
   for (const std::string& word : words)
@@ -93,24 +93,25 @@ SweepJob read_job(const std::vector<std::string>& words, const po::variables_map
                     fmt::format("sweep needs one scenario file, found {}; `mllmsim list runs` "
                                 "shows the shipped ones",
                                 files.size()));
-  job.file = run_file(files.front());
+  job.file = scenarios::run_file(files.front());
   std::optional<std::string> strategies;
   if (values.count("strategies")) strategies = values["strategies"].as<std::string>();
   const auto vary = values.count("vary") ? values["vary"].as<std::vector<std::string>>()
                                          : std::vector<std::string>{};
-  job.sweep = read_sweep(parse_toml_file(job.file), vary, strategies);
+  job.sweep = scenarios::read_sweep(scenarios::parse_toml_file(job.file), vary, strategies);
   if (values.count("shard")) job.shard = parse_shard(values["shard"].as<std::string>());
   return job;
 }
 
-fs::path directory_of(const SweepJob& job, const po::variables_map& values) {
+fs::path directory_of(const sweep::SweepJob& job, const po::variables_map& values) {
   if (values.count("out")) return values["out"].as<std::string>();
   const fs::path all = default_directory(job);
   if (job.shard.count == 1) return all;
   return all / fmt::format("shard-{}-of-{}", job.shard.index, job.shard.count);
 }
 
-void report(const SweepJob& job, const SweepResult& result, bool json, const SweepTables& tables) {
+void report(const sweep::SweepJob& job, const sweep::SweepResult& result, bool json,
+            const sweep::SweepTables& tables) {
   if (result.found > 0)
     std::cerr << fmt::format("{} of {} points were finished before\n", result.found,
                              result.points.size());
@@ -119,7 +120,8 @@ void report(const SweepJob& job, const SweepResult& result, bool json, const Swe
         "{} earlier results are of other points, or of a scenario, calibration or version that "
         "changed; they do not count\n",
         result.aside);
-  std::cout << (json ? to_json(tables.runs, "points") : sweep_summary(job.sweep, result));
+  std::cout << (json ? results::to_json(tables.runs, "points")
+                     : sweep::sweep_summary(job.sweep, result));
   std::cout.flush();
 }
 
@@ -135,14 +137,15 @@ std::vector<std::string> arguments_of(const std::vector<std::string>& words,
   return out;
 }
 
-SlurmSweep slurm_sweep(const SweepJob& job, const fs::path& directory,
-                       const std::vector<std::string>& words, const po::variables_map& values) {
+sweep::SlurmSweep slurm_sweep(const sweep::SweepJob& job, const fs::path& directory,
+                              const std::vector<std::string>& words,
+                              const po::variables_map& values) {
   const auto& how = values["launch"].as<std::string>();
   if (how != "slurm")
     throw UserError("command line", "--launch", fmt::format("expected slurm, found {}", how));
   if (values.count("shard"))
     throw UserError("command line", "--shard", "--launch makes the shards; give --shards N");
-  SlurmSweep sweep;
+  sweep::SlurmSweep sweep;
   sweep.directory = directory;
   sweep.arguments = arguments_of(words, values);
   sweep.points = job.sweep.points();
@@ -156,29 +159,30 @@ SlurmSweep slurm_sweep(const SweepJob& job, const fs::path& directory,
   return sweep;
 }
 
-int launch(const SweepJob& job, const SlurmSweep& sweep, const po::variables_map& values) {
-  InputFiles files;
-  require_readable(job, files);  // before anything is submitted
-  const SlurmJobs jobs = submit(sweep);
+int launch(const sweep::SweepJob& job, const sweep::SlurmSweep& sweep,
+           const po::variables_map& values) {
+  scenarios::InputFiles files;
+  sweep::require_readable(job, files);  // before anything is submitted
+  const sweep::SlurmJobs jobs = sweep::submit(sweep);
   std::cerr << fmt::format("{} Slurm jobs {} ({} shards) and {} (merge)\n",
                            jobs.submitted ? "submitted" : "found running:", jobs.array,
                            sweep.shards, jobs.merge);
   if (values.count("detach")) return 0;
   const Interrupt interrupt;
   Progress progress(stderr);
-  if (!wait_for(sweep, jobs, progress, Interrupt::requested)) {
+  if (!sweep::wait_for(sweep, jobs, progress, Interrupt::requested)) {
     std::cerr << fmt::format(
         "jobs {0} and {1} go on without us; the same command waits for them "
         "again, scancel {0} {1} stops them\n",
         jobs.array, jobs.merge);
     return Interrupt::exit_code();
   }
-  RunRows rows = read_runs(sweep.directory / "runs.parquet");
-  SweepResult result;
+  results::RunRows rows = results::read_runs(sweep.directory / "runs.parquet");
+  sweep::SweepResult result;
   for (std::size_t p = 0; p < rows.runs.size(); ++p) result.points.push_back(p);
   result.runs = std::move(rows.runs);
-  std::cout << (values.count("json") ? to_json(rows.table, "points")
-                                     : sweep_summary(job.sweep, result));
+  std::cout << (values.count("json") ? results::to_json(rows.table, "points")
+                                     : sweep::sweep_summary(job.sweep, result));
   std::cout.flush();
   std::cerr << "wrote " << sweep.directory.string() << "\n";
   return 0;
@@ -190,7 +194,7 @@ int sweep_command(const Arguments& arguments) {
   po::variables_map values;
   std::vector<std::string> words;
   if (!parse(arguments, kUsage, sweep_options(), values, words)) return 0;
-  const SweepJob job = read_job(words, values);
+  const sweep::SweepJob job = read_job(words, values);
   const fs::path directory = directory_of(job, values);
   const unsigned threads = values.count("threads") ? values["threads"].as<unsigned>() : 0;
   if (values.count("threads") && threads == 0)
@@ -204,7 +208,8 @@ int sweep_command(const Arguments& arguments) {
   if (threads > 0) limit.emplace(tbb::global_control::max_allowed_parallelism, threads);
   const Interrupt interrupt;
   Progress progress(stderr);
-  const SweepResult result = run_sweep(job, directory, progress, Interrupt::requested);
+  const sweep::SweepResult result =
+      sweep::run_sweep(job, directory, progress, Interrupt::requested);
   if (result.interrupted) {
     std::cerr << fmt::format(
         "interrupted; finished points are in {}, and the same command "
@@ -212,11 +217,11 @@ int sweep_command(const Arguments& arguments) {
         directory.string());
     return Interrupt::exit_code();
   }
-  const SweepTables tables = tables_of(job.sweep, result);
+  const sweep::SweepTables tables = sweep::tables_of(job.sweep, result);
   report(job, result, values.count("json") > 0, tables);
-  write_sweep(tables, directory);
+  sweep::write_sweep(tables, directory);
   std::cerr << "wrote " << directory.string() << "\n";
   return 0;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

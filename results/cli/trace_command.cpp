@@ -2,15 +2,15 @@
 #include <iostream>
 
 #include "results/cli/command.hpp"
-#include "results/gzip.hpp"
-#include "results/run_tables.hpp"
-#include "results/trace.hpp"
-#include "sim/atomic_file.hpp"
-#include "sim/errors.hpp"
+#include "results/run/run_tables.hpp"
+#include "results/trace/trace.hpp"
+#include "sim/base/atomic_file.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/tables/gzip.hpp"
 
 namespace po = boost::program_options;
 
-namespace mllmsim {
+namespace mllmsim::cli {
 namespace {
 
 constexpr const char* kUsage =
@@ -35,13 +35,13 @@ int trace_command(const Arguments& arguments) {
   const std::string out = values["out"].as<std::string>();
   if (!out.ends_with(".json") && !out.ends_with(".json.gz"))
     throw UserError("command line", "--out", "expected a name that ends in .json or .json.gz");
-  Choice choice;
+  charts::Choice choice;
   if (values.count("step")) choice.step = values["step"].as<std::int64_t>();
-  if (values.count("ranks")) choice.ranks = parse_ranks(values["ranks"].as<std::string>());
-  const std::string trace = to_trace(read_run(words.front()), choice);
-  write_file_atomically(out, out.ends_with(".gz") ? gzip(trace) : trace);
+  if (values.count("ranks")) choice.ranks = charts::parse_ranks(values["ranks"].as<std::string>());
+  const std::string trace = results::to_trace(results::read_run(words.front()), choice);
+  write_file_atomically(out, out.ends_with(".gz") ? tables::gzip(trace) : trace);
   std::cerr << "wrote " << out << "\n";
   return 0;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

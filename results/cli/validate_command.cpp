@@ -10,17 +10,17 @@
 #include <optional>
 
 #include "results/cli/command.hpp"
-#include "results/validation_report.hpp"
-#include "results/version.hpp"
-#include "scenarios/hash.hpp"
-#include "scenarios/shipped_files.hpp"
-#include "sim/atomic_file.hpp"
-#include "sim/errors.hpp"
+#include "results/run/version.hpp"
+#include "results/validation/validation_report.hpp"
+#include "scenarios/files/shipped_files.hpp"
+#include "sim/base/atomic_file.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/hash.hpp"
 
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
-namespace mllmsim {
+namespace mllmsim::cli {
 namespace {
 
 constexpr const char* kUsage =
@@ -48,23 +48,24 @@ std::vector<fs::path> files_of(const std::vector<std::string>& words) {
     } else if (fs::is_regular_file(word, error)) {
       out.emplace_back(word);
     } else {
-      const fs::path shipped = locate(word, ShippedKind::published, "");
+      const fs::path shipped = scenarios::locate(word, scenarios::ShippedKind::published, "");
       if (!fs::exists(shipped, error))
-        throw UserError(word, "", not_found(word, ShippedKind::published, shipped));
+        throw UserError(word, "",
+                        scenarios::not_found(word, scenarios::ShippedKind::published, shipped));
       out.push_back(shipped);
     }
   }
-  if (words.empty()) add_directory(data_directory() / "scenarios" / "published", out);
+  if (words.empty()) add_directory(scenarios::data_directory() / "scenarios" / "published", out);
   return out;
 }
 
-std::vector<PublishedFamily> read_all(const std::vector<fs::path>& files,
-                                      const std::vector<std::string>& overrides,
-                                      const fs::path& csv_directory) {
-  std::vector<PublishedFamily> families;
+std::vector<scenarios::PublishedFamily> read_all(const std::vector<fs::path>& files,
+                                                 const std::vector<std::string>& overrides,
+                                                 const fs::path& csv_directory) {
+  std::vector<scenarios::PublishedFamily> families;
   std::vector<Problem> problems;
   for (const fs::path& file : files) try {
-      families.push_back(read_published(file, overrides, csv_directory));
+      families.push_back(scenarios::read_published(file, overrides, csv_directory));
     } catch (const UserError& e) {
       problems.insert(problems.end(), e.problems().begin(), e.problems().end());
     }
@@ -89,10 +90,10 @@ class Progress {
   std::size_t shown_ = 0;
 };
 
-Metadata metadata_of(const Validation& validation) {
+tables::Metadata metadata_of(const validation::Validation& validation) {
   std::string hashes;
-  for (const ValidationRow& row : validation.rows) hashes += row.scenario_hash + "\n";
-  return {{"version", std::string(version())}, {"scenarios_hash", hash_text(hashes)}};
+  for (const validation::ValidationRow& row : validation.rows) hashes += row.scenario_hash + "\n";
+  return {{"version", std::string(results::version())}, {"scenarios_hash", hash_text(hashes)}};
 }
 
 }  // namespace
@@ -119,32 +120,32 @@ int validate_command(const Arguments& arguments) {
       throw UserError("command line", "--threads", "expected at least 1");
     limit.emplace(tbb::global_control::max_allowed_parallelism, values["threads"].as<unsigned>());
   }
-  const std::vector<PublishedFamily> families =
+  const std::vector<scenarios::PublishedFamily> families =
       read_all(files_of(files), overrides, values["csv-dir"].as<std::string>());
   Progress progress;
-  const Validation validation = validate(families, std::ref(progress));
+  const validation::Validation validation = validation::validate(families, std::ref(progress));
   const bool page = values.count("page") > 0;
-  std::vector<SensitivityRow> changes;
-  if (page || values.count("sensitivity")) changes = sensitivity(families);
+  std::vector<validation::SensitivityRow> changes;
+  if (page || values.count("sensitivity")) changes = validation::sensitivity(families);
   if (values.count("json")) {
-    std::cout << validation_json(validation, families, changes);
+    std::cout << validation::validation_json(validation, families, changes);
   } else {
-    std::cout << validation_text(validation, families);
-    if (values.count("sensitivity")) std::cout << sensitivity_text(changes);
+    std::cout << validation::validation_text(validation, families);
+    if (values.count("sensitivity")) std::cout << validation::sensitivity_text(changes);
   }
   std::cout.flush();
-  for (const PublishedFamily& f : families)
+  for (const scenarios::PublishedFamily& f : families)
     if (!f.skipped.empty()) std::cerr << f.source << ": skipped: " << f.skipped << "\n";
   const fs::path out = values["out"].as<std::string>();
   if (out.has_parent_path()) make_directories(out.parent_path());
-  write_parquet(validation_table(validation), metadata_of(validation), out);
+  tables::write_parquet(validation::validation_table(validation), metadata_of(validation), out);
   std::cerr << "wrote " << out.string() << "\n";
   if (page) {
     write_file_atomically(values["page"].as<std::string>(),
-                          validation_page(validation, families, changes));
+                          validation::validation_page(validation, families, changes));
     std::cerr << "wrote " << values["page"].as<std::string>() << "\n";
   }
   return 0;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::cli

@@ -6,7 +6,7 @@
 
 #include "results/plot/chart.hpp"
 
-namespace mllmsim {
+namespace mllmsim::plot {
 
 enum class PictureFormat : std::uint8_t { svg, png, pdf };
 
@@ -16,4 +16,4 @@ std::string render(const Chart& chart, PictureFormat format);
 // The first lines of a gnuplot script: format, size and font.
 std::string terminal(const Chart& chart, PictureFormat format);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::plot

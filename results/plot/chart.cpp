@@ -8,10 +8,10 @@
 
 #include "results/plot/backend.hpp"
 #include "results/plot/layout.hpp"
-#include "sim/atomic_file.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/atomic_file.hpp"
+#include "sim/base/errors.hpp"
 
-namespace mllmsim {
+namespace mllmsim::plot {
 namespace {
 
 PictureFormat format_of(const std::filesystem::path& file) {
@@ -117,4 +117,4 @@ std::string to_csv(const Chart& chart) {
   return out;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::plot

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace mllmsim {
+namespace mllmsim::plot {
 
 using Colour = std::uint32_t;  // 0xrrggbb
 
@@ -103,4 +103,4 @@ std::string to_svg(const Chart& chart);
 // All that is drawn, one row per box, point or text: panel,kind,name,x,y,x_end,y_end.
 std::string to_csv(const Chart& chart);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::plot

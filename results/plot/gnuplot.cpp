@@ -7,7 +7,7 @@
 #include "results/plot/layout.hpp"
 #include "results/plot/run_gnuplot.hpp"
 
-namespace mllmsim {
+namespace mllmsim::plot {
 namespace {
 
 std::string ticks(char axis, const std::vector<Tick>& named, bool shown) {
@@ -55,4 +55,4 @@ std::string render(const Chart& chart, PictureFormat format) {
   return run_gnuplot(script(chart, format));
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::plot

@@ -5,9 +5,9 @@
 #include <array>
 #include <iterator>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
-namespace mllmsim {
+namespace mllmsim::plot {
 namespace {
 
 constexpr std::array kMarkers{7, 5, 9, 13, 11};  // filled: circle, square, triangle, diamond, ...
@@ -118,4 +118,4 @@ GnuplotItems gnuplot_items(const Placed& panel, std::size_t number, PictureForma
   return out;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::plot

@@ -8,7 +8,7 @@
 #include "results/plot/backend.hpp"
 #include "results/plot/layout.hpp"
 
-namespace mllmsim {
+namespace mllmsim::plot {
 
 struct GnuplotItems {
   std::string before;             // data blocks and labels
@@ -24,4 +24,4 @@ std::string quoted(const std::string& text);
 // What a font of so many pixels is called by a terminal: cairo's count points.
 double font_size(int px, PictureFormat format);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::plot

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-namespace mllmsim {
+namespace mllmsim::plot {
 namespace {
 
 // Okabe and Ito, Color Universal Design (2008); yellow last, as it is faint on white.
@@ -246,4 +246,4 @@ std::vector<Placed> layout(const Chart& chart) {
   return out;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::plot

@@ -7,7 +7,7 @@
 
 #include "results/plot/chart.hpp"
 
-namespace mllmsim {
+namespace mllmsim::plot {
 
 inline constexpr int kFontPx = 16, kSmallFontPx = 12;
 
@@ -38,4 +38,4 @@ std::vector<Placed> layout(const Chart& chart);
 // the y-axis; for those who leave out what nobody could see.
 double axes_width_px(int width_px, const std::vector<Tick>& y_ticks);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::plot

@@ -15,7 +15,7 @@
 #include "results/plot/layout.hpp"
 #include "results/plot/run_gnuplot.hpp"
 
-namespace mllmsim {
+namespace mllmsim::plot {
 namespace {
 
 class Collector : public matplot::backend::backend_interface {
@@ -124,4 +124,4 @@ std::string render(const Chart& chart, PictureFormat format) {
   return run_gnuplot(terminal(chart, format) + collector->script());
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::plot

@@ -11,9 +11,9 @@
 #include <memory>
 #include <system_error>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
-namespace mllmsim {
+namespace mllmsim::plot {
 namespace {
 
 [[noreturn]] void fail(const char* what, int error) {
@@ -79,4 +79,4 @@ std::string run_gnuplot(const std::string& script) {
   return out.contents();
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::plot

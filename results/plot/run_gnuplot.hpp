@@ -5,10 +5,10 @@
 
 #include <string>
 
-namespace mllmsim {
+namespace mllmsim::plot {
 
 // What gnuplot writes to its output. Throws EnvironmentError with its complaint if it fails, and
 // with what to install if there is none.
 std::string run_gnuplot(const std::string& script);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::plot

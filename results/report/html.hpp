@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace mllmsim {
+namespace mllmsim::report {
 
 inline std::string html(std::string_view text) {
   std::string out;
@@ -29,4 +29,4 @@ inline std::string html(std::string_view text) {
   return out;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::report

@@ -8,9 +8,9 @@
 #include "results/report/report_assets.hpp"
 #include "results/report/sections.hpp"
 #include "results/report/timeline_data.hpp"
-#include "results/version.hpp"
+#include "results/run/version.hpp"
 
-namespace mllmsim {
+namespace mllmsim::report {
 namespace {
 
 // JSON inside a page: no text in it may end the script.
@@ -36,7 +36,7 @@ std::string title(std::span<const ReportRun> runs) {
 }  // namespace
 
 std::string to_html(std::span<const ReportRun> runs, std::vector<std::string>& notes) {
-  std::vector<RunResult> results;
+  std::vector<results::RunResult> results;
   for (const ReportRun& r : runs) results.push_back(r.result);
   const std::string name = html(title(runs));
   std::string out =
@@ -63,8 +63,8 @@ std::string to_html(std::span<const ReportRun> runs, std::vector<std::string>& n
       "<div id=\"tip\" role=\"tooltip\" hidden></div>\n"
       "<script type=\"application/json\" id=\"data\">{}</script>\n<script>\n{}</script>\n"
       "</body>\n</html>\n",
-      version(), embedded(timeline_data(results)), kReportScript);
+      results::version(), embedded(timeline_data(results)), kReportScript);
   return out;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::report

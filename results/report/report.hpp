@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "results/run_result.hpp"
+#include "results/run/run_result.hpp"
 
-namespace mllmsim {
+namespace mllmsim::report {
 
 struct ReportRun {
-  RunResult result;
+  results::RunResult result;
   std::string directory;  // where it was read
   std::string version;    // of the program that made it
 };
@@ -19,4 +19,4 @@ struct ReportRun {
 // Without gnuplot a note takes the place of the pictures; `notes` gets it too.
 std::string to_html(std::span<const ReportRun> runs, std::vector<std::string>& notes);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::report

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-namespace mllmsim {
+namespace mllmsim::report {
 
 extern const std::string_view kReportStyle, kReportScript;
 
-}  // namespace mllmsim
+}  // namespace mllmsim::report

@@ -5,30 +5,30 @@
 #include <algorithm>
 #include <array>
 
-#include "results/pictures/span_look.hpp"
-#include "results/pictures/timeline_chart.hpp"
-#include "results/report/base64.hpp"
+#include "results/charts/span_look.hpp"
+#include "results/charts/timeline_chart.hpp"
 #include "results/report/html.hpp"
-#include "results/run_fields.hpp"
-#include "scenarios/toml_parse.hpp"
-#include "sim/errors.hpp"
+#include "results/run/run_fields.hpp"
+#include "scenarios/tree/toml_parse.hpp"
+#include "sim/base/base64.hpp"
+#include "sim/base/errors.hpp"
 
-namespace mllmsim {
+namespace mllmsim::report {
 namespace {
 
 constexpr double kGib = 1 << 30;
 
 double gib(Bytes b) { return static_cast<double>(b.value) / kGib; }
 
-std::string label(const RunResult& run) {
+std::string label(const results::RunResult& run) {
   return html(fmt::format("{} ({})", run.name, run.strategy));
 }
 
 std::string cell(const std::string& text) { return "<td>" + text + "</td>"; }
 
 // The run of fewest GPU-days among those that fit; those of other models are not comparable.
-const RunResult* best_of(std::span<const ReportRun> runs) {
-  const RunResult* best = nullptr;
+const results::RunResult* best_of(std::span<const ReportRun> runs) {
+  const results::RunResult* best = nullptr;
   for (const ReportRun& r : runs) {
     if (r.result.model != runs[0].result.model) return nullptr;
     if (r.result.fits && (!best || r.result.gpu_days < best->gpu_days)) best = &r.result;
@@ -36,7 +36,7 @@ const RunResult* best_of(std::span<const ReportRun> runs) {
   return runs.size() > 1 ? best : nullptr;
 }
 
-std::string summary_row(const RunResult& run, const RunResult& first, bool best) {
+std::string summary_row(const results::RunResult& run, const results::RunResult& first, bool best) {
   std::string out =
       fmt::format("<tr{}><th scope=\"row\" class=\"word\">{}{}</th>", best ? " class=\"best\"" : "",
                   label(run), best ? " - fewest GPU-days" : "");
@@ -52,13 +52,13 @@ std::string summary_row(const RunResult& run, const RunResult& first, bool best)
   out += cell(comparable ? fmt::format("{:.2f} x", first.gpu_days / run.gpu_days) : "");
   out +=
       cell(fmt::format("{:.1f} %", 100 * run.mfu)) + cell(fmt::format("{:.1f} %", 100 * run.hfu));
-  out += cell(fmt::format("{:.1f} %", 100 * bubble_share(run)));
+  out += cell(fmt::format("{:.1f} %", 100 * results::bubble_share(run)));
   return out + cell(fmt::format("{:.1f} of {:.1f}", gib(run.peak_memory), gib(run.gpu_memory))) +
          "</tr>\n";
 }
 
 // A part of a stacked bar, in the look it has in timelines.
-std::string bar_part(const SpanLook& look, const std::string& name, double share) {
+std::string bar_part(const charts::SpanLook& look, const std::string& name, double share) {
   if (share <= 0) return "";
   const std::string colour = fmt::format("#{:06x}", look.colour);
   const auto stripes = [&](const char* angle) {
@@ -66,29 +66,29 @@ std::string bar_part(const SpanLook& look, const std::string& name, double share
                        colour);
   };
   std::string background = colour;
-  if (look.fill == Fill::rising) background = stripes("-45deg");
-  if (look.fill == Fill::falling) background = stripes("45deg");
-  if (look.fill == Fill::crossed) background = stripes("45deg") + "," + stripes("-45deg");
+  if (look.fill == plot::Fill::rising) background = stripes("-45deg");
+  if (look.fill == plot::Fill::falling) background = stripes("45deg");
+  if (look.fill == plot::Fill::crossed) background = stripes("45deg") + "," + stripes("-45deg");
   const std::string text = fmt::format("{} {:.1f} %", name, 100 * share);
   return fmt::format("<span{} style=\"width:{:.3f}%;background:{}\" title=\"{}\">{}</span>",
                      look.dark ? " class=\"dark\"" : "", 100 * share, background, html(text),
                      share > 0.012 * static_cast<double>(text.size()) ? html(text) : "");
 }
 
-std::string figure(const Chart& chart, const std::string& alt, const std::string& caption) {
+std::string figure(const plot::Chart& chart, const std::string& alt, const std::string& caption) {
   return fmt::format(
       "<figure><img alt=\"{}\" src=\"data:image/svg+xml;base64,{}\"><figcaption>{}</figcaption>"
       "</figure>\n",
-      html(alt), base64(to_svg(chart)), html(caption));
+      html(alt), base64(plot::to_svg(chart)), html(caption));
 }
 
-std::vector<std::string> assumptions_of(const RunResult& run) {
+std::vector<std::string> assumptions_of(const results::RunResult& run) {
   std::vector<std::string> out;
   try {
-    const Node root = parse_toml(run.scenario_text, run.name);
-    const Node* list = root.find("assumptions");
-    if (list && list->is<Node::Array>())
-      for (const Node& node : list->as<Node::Array>())
+    const scenarios::Node root = scenarios::parse_toml(run.scenario_text, run.name);
+    const scenarios::Node* list = root.find("assumptions");
+    if (list && list->is<scenarios::Node::Array>())
+      for (const scenarios::Node& node : list->as<scenarios::Node::Array>())
         if (node.is<std::string>()) out.push_back(node.as<std::string>());
   } catch (const UserError&) {  // of another version: there is still the text itself
   }
@@ -98,7 +98,7 @@ std::vector<std::string> assumptions_of(const RunResult& run) {
 }  // namespace
 
 std::string summary_section(std::span<const ReportRun> runs) {
-  const RunResult* best = best_of(runs);
+  const results::RunResult* best = best_of(runs);
   std::string out =
       "<section id=\"summary\"><h2>Summary</h2><div class=\"wide\"><table>\n"
       "<caption>Speed-up is in GPU-days, against the first run of the same model.</caption>\n"
@@ -119,11 +119,11 @@ std::string time_section(std::span<const ReportRun> runs) {
   std::string out =
       "<section id=\"time\"><h2>Where time goes</h2>\n<p>Of a step, mean over GPUs. Every idle "
       "nanosecond has one cause.</p>\n<div class=\"bars\">\n";
-  SpanLooks looks;
+  charts::SpanLooks looks;
   for (const ReportRun& r : runs) {
-    const RunResult& run = r.result;
-    const double busy = 1 - bubble_share(run);
-    std::string bar = bar_part({"busy", 0x0072b2, Fill::solid, false, true}, "busy", busy);
+    const results::RunResult& run = r.result;
+    const double busy = 1 - results::bubble_share(run);
+    std::string bar = bar_part({"busy", 0x0072b2, plot::Fill::solid, false, true}, "busy", busy);
     std::string words = fmt::format("busy {:.1f} %", 100 * busy);
     for (std::size_t k = 0; k < kBubbleKinds; ++k) {
       const std::string name(kBubbleNames[k]);
@@ -164,7 +164,7 @@ std::string timeline_section() {
 std::string pictures_section(std::span<const ReportRun> runs, std::vector<std::string>& notes) {
   std::string out = "<section id=\"pictures\"><h2>Pictures</h2>\n";
   // Runs of one scenario share their axes; others would only squeeze each other.
-  std::vector<std::vector<RunResult>> groups;
+  std::vector<std::vector<results::RunResult>> groups;
   for (const ReportRun& r : runs) {
     const auto same = [&](const auto& g) { return g.front().name == r.result.name; };
     const auto at = std::find_if(groups.begin(), groups.end(), same);
@@ -174,19 +174,19 @@ std::string pictures_section(std::span<const ReportRun> runs, std::vector<std::s
       at->push_back(r.result);
   }
   try {
-    for (const std::vector<RunResult>& group : groups) {
+    for (const std::vector<results::RunResult>& group : groups) {
       const std::string& name = group.front().name;
-      std::vector<RunResult> kept;
-      for (const RunResult& run : group)
+      std::vector<results::RunResult> kept;
+      for (const results::RunResult& run : group)
         if (!run.spans.empty()) kept.push_back(run);
       out += fmt::format("<h3>{}</h3>\n", html(name));
       if (!kept.empty())
-        out += figure(timeline_chart(kept, {}), "Timeline of " + name,
+        out += figure(charts::timeline_chart(kept, {}), "Timeline of " + name,
                       "The first kept step, with device lanes.");
-      out += figure(bubbles_chart(group), "Bubbles of " + name + " by stage and kind",
+      out += figure(charts::bubbles_chart(group), "Bubbles of " + name + " by stage and kind",
                     "Bubbles by stage and kind; the percentage is of the step.");
       if (!kept.empty())
-        out += figure(memory_chart(kept, {}), "Memory of " + name + " over a step",
+        out += figure(charts::memory_chart(kept, {}), "Memory of " + name + " over a step",
                       "Memory of a GPU of each stage, with what it has.");
     }
   } catch (const EnvironmentError& e) {
@@ -199,7 +199,7 @@ std::string pictures_section(std::span<const ReportRun> runs, std::vector<std::s
 std::string plan_section(std::span<const ReportRun> runs) {
   std::string out = "<section id=\"plan\"><h2>Plan</h2>\n";
   for (const ReportRun& r : runs) {
-    const RunResult& run = r.result;
+    const results::RunResult& run = r.result;
     out += fmt::format(
         "<h3>{}</h3>\n<p>{}, {:.1f} B parameters, on {} GPUs of {}: tp {}, pp {}, {}dp {}, zero "
         "{}; "
@@ -219,7 +219,7 @@ std::string plan_section(std::span<const ReportRun> runs) {
         "<th scope=\"col\">weights GiB</th><th scope=\"col\">gradients</th>"
         "<th scope=\"col\">optimizer</th><th scope=\"col\">activations</th>"
         "<th scope=\"col\">reserve</th><th scope=\"col\">sum</th></tr></thead><tbody>\n";
-    for (const StageRow& s : run.stages) {
+    for (const results::StageRow& s : run.stages) {
       out += fmt::format("<tr><th scope=\"row\">{}</th><td class=\"word\">{}</td>", s.stage,
                          html(s.layers));
       out += cell(fmt::format("{:.1f}", s.forward.value * 1e3)) +
@@ -237,7 +237,7 @@ std::string plan_section(std::span<const ReportRun> runs) {
 }
 
 std::string assumptions_section(std::span<const ReportRun> runs) {
-  constexpr std::array<const char*, kSources> kNames = {
+  constexpr std::array<const char*, costs::kSources> kNames = {
       "measured", "interpolated between measurements", "transferred from another machine",
       "estimated"};
   std::string out = "<section id=\"assumptions\"><h2>Assumptions</h2>\n";
@@ -246,7 +246,7 @@ std::string assumptions_section(std::span<const ReportRun> runs) {
     for (const std::string& a : assumptions_of(r.result))
       out += fmt::format("<li>{}</li>\n", html(a));
     std::string rest;
-    for (std::size_t i = 0; i < kSources; ++i)
+    for (std::size_t i = 0; i < costs::kSources; ++i)
       if (r.result.source_shares[i] > 0.0005)
         rest += fmt::format("{}{:.1f} % {}", rest.empty() ? "" : ", ",
                             100 * r.result.source_shares[i], kNames[i]);
@@ -268,7 +268,7 @@ std::string reproduce_section(std::span<const ReportRun> runs) {
       "files merged and overrides applied, and run it. The same version gives the same "
       "bytes.</p>\n";
   for (const ReportRun& r : runs) {
-    const RunResult& run = r.result;
+    const results::RunResult& run = r.result;
     const std::string file = html(run.name + ".toml");
     out += fmt::format("<h3>{}</h3>\n<pre>mllmsim run {}</pre>\n", label(run), file);
     out += fmt::format(
@@ -288,4 +288,4 @@ std::string reproduce_section(std::span<const ReportRun> runs) {
   return out + "</section>\n";
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::report

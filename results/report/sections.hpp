@@ -7,7 +7,7 @@
 
 #include "results/report/report.hpp"
 
-namespace mllmsim {
+namespace mllmsim::report {
 
 std::string summary_section(std::span<const ReportRun> runs);
 std::string time_section(std::span<const ReportRun> runs);
@@ -17,4 +17,4 @@ std::string plan_section(std::span<const ReportRun> runs);
 std::string assumptions_section(std::span<const ReportRun> runs);
 std::string reproduce_section(std::span<const ReportRun> runs);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::report

@@ -6,12 +6,12 @@
 #include <map>
 #include <set>
 
-#include "results/gzip.hpp"
-#include "results/pictures/lanes.hpp"
-#include "results/pictures/span_look.hpp"
-#include "results/report/base64.hpp"
+#include "results/charts/lanes.hpp"
+#include "results/charts/span_look.hpp"
+#include "sim/base/base64.hpp"
+#include "sim/tables/gzip.hpp"
 
-namespace mllmsim {
+namespace mllmsim::report {
 namespace {
 
 namespace json = boost::json;
@@ -28,10 +28,10 @@ void append(std::string& to, const std::vector<T>& values) {
 
 class Columns {
  public:
-  explicit Columns(SpanLooks& looks) : looks_(looks) {}
+  explicit Columns(charts::SpanLooks& looks) : looks_(looks) {}
 
   void row_starts() { last_end_ = 0; }
-  void add(const SpanRow& s) {
+  void add(const results::SpanRow& s) {
     gap_.push_back(static_cast<double>(s.start.value - last_end_));
     duration_.push_back(static_cast<double>((s.end - s.start).value));
     bytes_.push_back(static_cast<double>(s.bytes.value));
@@ -44,20 +44,20 @@ class Columns {
     std::string out;
     append(out, gap_), append(out, duration_), append(out, bytes_);
     append(out, micro_batch_), append(out, kind_), append(out, chunk_);
-    return base64(gzip(out));
+    return base64(tables::gzip(out));
   }
   json::array kinds() const { return kinds_; }
   std::size_t size() const { return gap_.size(); }
 
  private:
-  std::uint16_t kind(const SpanRow& s) {
+  std::uint16_t kind(const results::SpanRow& s) {
     const auto [at, added] = ids_.try_emplace({s.kind, s.name}, ids_.size());
     if (added)
       kinds_.push_back({{"kind", s.kind}, {"name", s.name}, {"look", looks_.of(s.kind, s.name)}});
     return static_cast<std::uint16_t>(at->second);
   }
 
-  SpanLooks& looks_;
+  charts::SpanLooks& looks_;
   std::vector<double> gap_, duration_, bytes_;
   std::vector<std::int32_t> micro_batch_;
   std::vector<std::uint16_t> kind_;
@@ -67,21 +67,22 @@ class Columns {
   std::int64_t last_end_ = 0;
 };
 
-json::object step_data(const RunResult& run, const View& view, SpanLooks& looks) {
+json::object step_data(const results::RunResult& run, const charts::View& view,
+                       charts::SpanLooks& looks) {
   Columns columns(looks);
   json::array lanes, rows;
   for (std::size_t i = 0; i < view.lanes.size(); ++i) {
-    const Lane& lane = view.lanes[i];
+    const charts::Lane& lane = view.lanes[i];
     const std::int64_t last = lane.first_rank + run.tp - 1;
     lanes.push_back({{"label", lane.label},
                      {"ranks", run.tp > 1 ? fmt::format("ranks {}-{}", lane.first_rank, last)
                                           : fmt::format("rank {}", lane.first_rank)}});
-    std::map<std::pair<Strip, std::string>, std::vector<const SpanRow*>> by_stream;
-    for (const SpanRow* s : lane.spans)
-      if (s->end > s->start) by_stream[{strip_of(s->stream), s->stream}].push_back(s);
+    std::map<std::pair<charts::Strip, std::string>, std::vector<const results::SpanRow*>> by_stream;
+    for (const results::SpanRow* s : lane.spans)
+      if (s->end > s->start) by_stream[{charts::strip_of(s->stream), s->stream}].push_back(s);
     for (const auto& [place, spans] : by_stream) {
       columns.row_starts();
-      for (const SpanRow* s : spans) columns.add(*s);
+      for (const results::SpanRow* s : spans) columns.add(*s);
       rows.push_back({{"lane", i},
                       {"strip", static_cast<int>(place.first)},
                       {"stream", place.second},
@@ -93,15 +94,15 @@ json::object step_data(const RunResult& run, const View& view, SpanLooks& looks)
           {"blob", columns.blob()}, {"lanes_left_out", view.left_out}};
 }
 
-const char* name(Fill fill) {
+const char* name(plot::Fill fill) {
   switch (fill) {
-    case Fill::solid:
+    case plot::Fill::solid:
       return "solid";
-    case Fill::rising:
+    case plot::Fill::rising:
       return "rising";
-    case Fill::falling:
+    case plot::Fill::falling:
       return "falling";
-    case Fill::crossed:
+    case plot::Fill::crossed:
       return "crossed";
   }
   return "solid";
@@ -109,18 +110,18 @@ const char* name(Fill fill) {
 
 }  // namespace
 
-json::object timeline_data(std::span<const RunResult> runs) {
-  SpanLooks looks;
+json::object timeline_data(std::span<const results::RunResult> runs) {
+  charts::SpanLooks looks;
   json::array all;
-  for (const RunResult& run : runs) {
+  for (const results::RunResult& run : runs) {
     std::set<std::int64_t> steps;
-    for (const SpanRow& s : run.spans) steps.insert(s.step);
+    for (const results::SpanRow& s : run.spans) steps.insert(s.step);
     json::array kept;
     std::size_t spans = 0, left_out = 0;
     for (const std::int64_t step : steps) {
-      const View view = view_of(run, {step, {}, {}});
+      const charts::View view = charts::view_of(run, {step, {}, {}});
       std::size_t more = 0;
-      for (const Lane& lane : view.lanes) more += lane.spans.size();
+      for (const charts::Lane& lane : view.lanes) more += lane.spans.size();
       if (!kept.empty() && spans + more > kMostSpans) {
         ++left_out;
         continue;
@@ -132,7 +133,7 @@ json::object timeline_data(std::span<const RunResult> runs) {
         {{"name", run.name}, {"strategy", run.strategy}, {"steps", kept}, {"left_out", left_out}});
   }
   json::array look_list;
-  for (const SpanLook& l : looks.all())
+  for (const charts::SpanLook& l : looks.all())
     look_list.push_back({{"name", l.name},
                          {"colour", fmt::format("#{:06x}", l.colour)},
                          {"fill", name(l.fill)},
@@ -141,4 +142,4 @@ json::object timeline_data(std::span<const RunResult> runs) {
   return {{"looks", look_list}, {"runs", all}};
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::report

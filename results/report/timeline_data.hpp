@@ -9,14 +9,14 @@
 #include <boost/json.hpp>
 #include <span>
 
-#include "results/run_result.hpp"
+#include "results/run/run_result.hpp"
 
-namespace mllmsim {
+namespace mllmsim::report {
 
 // {"looks": [...],
 //  "runs": [{"name", "strategy",
 //            "steps": [{"step", "end", "lanes", "rows", "kinds", "spans", "blob"}],
 //            "left_out"}]}
-boost::json::object timeline_data(std::span<const RunResult> runs);
+boost::json::object timeline_data(std::span<const results::RunResult> runs);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::report

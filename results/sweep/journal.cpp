@@ -12,11 +12,11 @@
 #include <system_error>
 
 #include "results/sweep/record.hpp"
-#include "scenarios/hash.hpp"
-#include "sim/atomic_file.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/atomic_file.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/hash.hpp"
 
-namespace mllmsim {
+namespace mllmsim::sweep {
 namespace {
 
 namespace fs = std::filesystem;
@@ -146,7 +146,7 @@ void Journal::write(std::string_view bytes) {
   end_ += bytes.size();
 }
 
-void Journal::append(const std::string& key, const RunResult& run) {
+void Journal::append(const std::string& key, const results::RunResult& run) {
   const std::string payload = encode(key, run);
   std::string record;
   put(record, static_cast<std::uint32_t>(payload.size()));
@@ -162,4 +162,4 @@ void Journal::sync() {
   synced_ = std::chrono::steady_clock::now();
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::sweep

@@ -17,9 +17,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "results/run_result.hpp"
+#include "results/run/run_result.hpp"
 
-namespace mllmsim {
+namespace mllmsim::sweep {
 
 class Journal {
  public:
@@ -33,12 +33,12 @@ class Journal {
   Journal& operator=(const Journal&) = delete;
 
   // What was finished when it was opened, by key; runs have stages but no steps, spans or memory.
-  const std::unordered_map<std::string, RunResult>& finished() const { return finished_; }
+  const std::unordered_map<std::string, results::RunResult>& finished() const { return finished_; }
   // Bytes of a torn tail, or of a journal with other columns, that opening cut off.
   std::uint64_t cut_off() const { return cut_off_; }
 
   // Safe for concurrent use. On failure (disk full) the journal keeps its whole records only.
-  void append(const std::string& key, const RunResult& run);
+  void append(const std::string& key, const results::RunResult& run);
   void sync();
 
  private:
@@ -50,7 +50,7 @@ class Journal {
   int fd_ = -1;
   std::uint64_t end_ = 0;  // of the last whole record
   std::uint64_t cut_off_ = 0;
-  std::unordered_map<std::string, RunResult> finished_;
+  std::unordered_map<std::string, results::RunResult> finished_;
   std::mutex mutex_;
   std::chrono::steady_clock::time_point synced_;
 };
@@ -60,4 +60,4 @@ std::filesystem::path journal_file(const std::filesystem::path& directory);
 // Whole records of a journal that another process may be writing; 0 if there is none.
 std::size_t journal_records(const std::filesystem::path& directory);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::sweep

@@ -5,16 +5,16 @@
 #include <sstream>
 
 #include "results/sweep/sweep_tables.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
-namespace mllmsim {
+namespace mllmsim::sweep {
 namespace {
 
 namespace fs = std::filesystem;
 
 struct Part {
   fs::path directory;
-  ParquetFile runs, stages;
+  tables::ParquetFile runs, stages;
 };
 
 [[noreturn]] void wrong(const fs::path& directory, const std::string& why) {
@@ -27,8 +27,8 @@ const std::string& text(const Part& part, const char* key) {
   return it->second;
 }
 
-const std::vector<std::int64_t>& points_of(const Part& part, const Table& table) {
-  const Column* column = table.find("point");
+const std::vector<std::int64_t>& points_of(const Part& part, const tables::Table& table) {
+  const tables::Column* column = table.find("point");
   if (!column || !std::holds_alternative<std::vector<std::int64_t>>(*column))
     wrong(part.directory, "is not the result of a sweep");
   return std::get<std::vector<std::int64_t>>(*column);
@@ -41,8 +41,8 @@ Part read_part(const fs::path& directory) {
     wrong(directory,
           "has no runs.parquet: its sweep has not finished; the command that began it "
           "continues it");
-  return {directory, read_parquet(directory / "runs.parquet"),
-          read_parquet(directory / "stages.parquet")};
+  return {directory, tables::read_parquet(directory / "runs.parquet"),
+          tables::read_parquet(directory / "stages.parquet")};
 }
 
 // Which part a point is taken from.
@@ -53,7 +53,7 @@ std::map<std::int64_t, const Part*> owners(const std::vector<Part>& parts) {
   return out;
 }
 
-void append_row(const Table& from, std::size_t row, Table& to) {
+void append_row(const tables::Table& from, std::size_t row, tables::Table& to) {
   for (std::size_t c = 0; c < to.columns.size(); ++c)
     std::visit(
         [&](auto& column) {
@@ -64,24 +64,27 @@ void append_row(const Table& from, std::size_t row, Table& to) {
 }
 
 // An empty table with the columns of another.
-Table like(const Table& table) {
-  Table out;
+tables::Table like(const tables::Table& table) {
+  tables::Table out;
   for (const auto& [name, column] : table.columns)
-    out.columns.emplace_back(
-        name, std::visit([](const auto& c) -> Column { return std::remove_cvref_t<decltype(c)>{}; },
-                         column));
+    out.columns.emplace_back(name, std::visit(
+                                       [](const auto& c) -> tables::Column {
+                                         return std::remove_cvref_t<decltype(c)>{};
+                                       },
+                                       column));
   return out;
 }
 
-Table joined(const std::vector<Part>& parts, const std::map<std::int64_t, const Part*>& owner,
-             ParquetFile Part::*file) {
+tables::Table joined(const std::vector<Part>& parts,
+                     const std::map<std::int64_t, const Part*>& owner,
+                     tables::ParquetFile Part::*file) {
   std::map<std::int64_t, std::vector<std::size_t>> rows;  // of each point, in its part
   for (const Part& part : parts) {
     const auto& points = points_of(part, (part.*file).table);
     for (std::size_t row = 0; row < points.size(); ++row)
       if (owner.at(points[row]) == &part) rows[points[row]].push_back(row);
   }
-  Table out = like((parts.front().*file).table);
+  tables::Table out = like((parts.front().*file).table);
   for (const auto& [point, own] : rows)
     for (const std::size_t row : own) append_row((owner.at(point)->*file).table, row, out);
   return out;
@@ -147,11 +150,11 @@ SweepTables merge_sweeps(const std::vector<fs::path>& directories) {
   require_alike(parts);
   const auto owner = owners(parts);
   require_all(owner, parts.front());
-  Metadata metadata;
+  tables::Metadata metadata;
   for (const auto& [key, value] : parts.front().runs.metadata)
     if (!key.starts_with("ARROW:")) metadata.emplace(key, value);
   metadata["inputs"] = joined_inputs(parts);
   return {joined(parts, owner, &Part::runs), joined(parts, owner, &Part::stages), metadata};
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::sweep

@@ -2,10 +2,10 @@
 
 #include <cstring>
 
-#include "results/run_fields.hpp"
-#include "scenarios/hash.hpp"
+#include "results/run/run_fields.hpp"
+#include "sim/base/hash.hpp"
 
-namespace mllmsim {
+namespace mllmsim::sweep {
 namespace {
 
 template <class T>
@@ -24,7 +24,7 @@ struct Encode {
   }
   template <class T>
   void field(std::string_view, const T& value) {
-    put(plain(value));
+    put(results::plain(value));
   }
   template <class T>
   void derived(std::string_view, const T&) {}
@@ -53,7 +53,7 @@ struct Decode {
   }
   template <class T>
   void field(std::string_view, T& to) {
-    std::remove_cvref_t<decltype(plain(to))> value{};
+    std::remove_cvref_t<decltype(results::plain(to))> value{};
     get(value);
     to = static_cast<T>(value);
   }
@@ -70,7 +70,7 @@ struct Layout {
 
   template <class T>
   void field(std::string_view name, const T& value) {
-    text.append(name).append(typeid(plain(value)).name()).append(" ");
+    text.append(name).append(typeid(results::plain(value)).name()).append(" ");
   }
   template <class T>
   void derived(std::string_view, const T&) {}
@@ -78,19 +78,19 @@ struct Layout {
 
 template <class Run, class Visitor>
 void each_run_field(Run& run, Visitor& visit) {
-  each_key(run, visit);
-  each_field(run, visit);
+  results::each_key(run, visit);
+  results::each_field(run, visit);
 }
 
 }  // namespace
 
-std::string encode(const std::string& key, const RunResult& run) {
+std::string encode(const std::string& key, const results::RunResult& run) {
   std::string out;
   Encode visit{out};
   visit.put(key);
   each_run_field(run, visit);
   visit.put(static_cast<std::uint64_t>(run.stages.size()));
-  for (const StageRow& stage : run.stages) each_field(stage, visit);
+  for (const results::StageRow& stage : run.stages) results::each_field(stage, visit);
   return out;
 }
 
@@ -101,7 +101,8 @@ std::optional<DecodedRecord> decode(std::string_view bytes) {
   each_run_field(record.run, visit);
   std::uint64_t stages = 0;
   visit.get(stages);
-  for (; stages > 0 && visit.whole; --stages) each_field(record.run.stages.emplace_back(), visit);
+  for (; stages > 0 && visit.whole; --stages)
+    results::each_field(record.run.stages.emplace_back(), visit);
   if (!visit.whole || !visit.in.empty()) return std::nullopt;
   return record;
 }
@@ -109,11 +110,11 @@ std::optional<DecodedRecord> decode(std::string_view bytes) {
 std::uint64_t record_layout() {
   std::string text;
   Layout visit{text};
-  const RunResult run;
-  const StageRow stage;
+  const results::RunResult run;
+  const results::StageRow stage;
   each_run_field(run, visit);
-  each_field(stage, visit);
+  results::each_field(stage, visit);
   return fnv1a(text);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::sweep

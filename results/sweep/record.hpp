@@ -6,15 +6,15 @@
 #include <string>
 #include <string_view>
 
-#include "results/run_result.hpp"
+#include "results/run/run_result.hpp"
 
-namespace mllmsim {
+namespace mllmsim::sweep {
 
-std::string encode(const std::string& key, const RunResult& run);
+std::string encode(const std::string& key, const results::RunResult& run);
 
 struct DecodedRecord {
   std::string key;
-  RunResult run;
+  results::RunResult run;
 };
 // Null if the bytes are not a whole record.
 std::optional<DecodedRecord> decode(std::string_view bytes);
@@ -22,4 +22,4 @@ std::optional<DecodedRecord> decode(std::string_view bytes);
 // A hash of the names and types of all fields, in order.
 std::uint64_t record_layout();
 
-}  // namespace mllmsim
+}  // namespace mllmsim::sweep

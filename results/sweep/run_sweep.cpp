@@ -9,15 +9,15 @@
 #include <iterator>
 #include <optional>
 
-#include "results/measure.hpp"
+#include "results/run/measure.hpp"
+#include "results/run/version.hpp"
 #include "results/sweep/journal.hpp"
-#include "results/version.hpp"
-#include "scenarios/hash.hpp"
-#include "scenarios/merge.hpp"
-#include "scenarios/scenario.hpp"
-#include "sim/errors.hpp"
+#include "scenarios/read/scenario.hpp"
+#include "scenarios/tree/merge.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/hash.hpp"
 
-namespace mllmsim {
+namespace mllmsim::sweep {
 namespace {
 
 std::string reason_of(const UserError& error) {
@@ -37,13 +37,14 @@ std::vector<std::string> overrides_of(const SweepJob& job, std::size_t point) {
 // Another build may simulate otherwise, whatever its version says.
 std::string program_hash() {
   std::ifstream in("/proc/self/exe", std::ios::binary);
-  return hash_text(std::string(std::istreambuf_iterator<char>(in), {})) + std::string(version());
+  return hash_text(std::string(std::istreambuf_iterator<char>(in), {})) +
+         std::string(results::version());
 }
 
 class SweepRun {
  public:
   SweepRun(const SweepJob& job, const std::filesystem::path& directory)
-      : job_(job), file_(run_file(job.file.string())) {
+      : job_(job), file_(scenarios::run_file(job.file.string())) {
     require_readable(job, files_);
     journal_.emplace(directory);
   }
@@ -74,13 +75,13 @@ class SweepRun {
 
  private:
   // Whether the journal had it.
-  bool run_point(std::size_t point, RunResult& out) {
+  bool run_point(std::size_t point, results::RunResult& out) {
     const std::vector<std::string> changes = overrides_of(job_, point);
-    std::optional<Scenario> scenario;
-    RunResult infeasible;
+    std::optional<scenarios::Scenario> scenario;
+    results::RunResult infeasible;
     std::string key;
     try {
-      scenario = read_scenario(file_, changes, &files_);
+      scenario = scenarios::read_scenario(file_, changes, &files_);
       key = key_of(*scenario);
     } catch (const UserError& e) {
       infeasible = unreadable(changes, reason_of(e));
@@ -96,21 +97,21 @@ class SweepRun {
     return false;
   }
 
-  std::string key_of(const Scenario& scenario) {
+  std::string key_of(const scenarios::Scenario& scenario) {
     std::string inputs = files_.data_hash(scenario.job.data.set);
     if (!scenario.calibration.empty()) inputs += files_.calibration_hash(scenario.calibration);
     return hash_text(
         fmt::format("{}\n{}\n{}\n{}", scenario.job.name, scenario.text, inputs, program_));
   }
 
-  RunResult simulated(const Scenario& scenario) {
-    RunResult run;
+  results::RunResult simulated(const scenarios::Scenario& scenario) {
+    results::RunResult run;
     try {
       // Its own parallel loops must not pick up another point while they wait.
       tbb::this_task_arena::isolate(
-          [&] { run = run_scenario(scenario, {.files = &files_, .timeline = false}); });
+          [&] { run = results::run_scenario(scenario, {.files = &files_, .timeline = false}); });
     } catch (const UserError& e) {  // found while planning
-      run = described(scenario);
+      run = results::described(scenario);
       run.fits = false;
       run.reason = reason_of(e);
     } catch (const InternalError& e) {
@@ -123,16 +124,16 @@ class SweepRun {
   }
 
   // All that is known of a point whose scenario is wrong.
-  RunResult unreadable(const std::vector<std::string>& changes, std::string reason) {
-    RunResult run;
-    Problems problems;
-    Node tree = files_.toml(file_);
-    apply_overrides(tree, changes, problems);
-    const auto text = [&](const Node* node, std::string otherwise) {
+  results::RunResult unreadable(const std::vector<std::string>& changes, std::string reason) {
+    results::RunResult run;
+    scenarios::Problems problems;
+    scenarios::Node tree = files_.toml(file_);
+    scenarios::apply_overrides(tree, changes, problems);
+    const auto text = [&](const scenarios::Node* node, std::string otherwise) {
       return node && node->is<std::string>() ? node->as<std::string>() : std::move(otherwise);
     };
-    const Node* strategy = tree.find("strategy");
-    if (strategy && strategy->is<Node::Table>()) strategy = strategy->find("name");
+    const scenarios::Node* strategy = tree.find("strategy");
+    if (strategy && strategy->is<scenarios::Node::Table>()) strategy = strategy->find("name");
     run.name = text(tree.find("name"), file_.stem().string());
     run.strategy = text(strategy, Job{}.strategy);
     run.fits = false;
@@ -141,12 +142,12 @@ class SweepRun {
   }
 
   // What is needed to run it again: the run file with the overrides and with this sweep.
-  Metadata metadata() {
-    Problems problems;
-    Node tree = files_.toml(file_);
-    apply_overrides(tree, job_.overrides, problems);
-    tree.as<Node::Table>()["sweep"] = job_.sweep.description();
-    const std::string text = to_toml(tree);
+  tables::Metadata metadata() {
+    scenarios::Problems problems;
+    scenarios::Node tree = files_.toml(file_);
+    scenarios::apply_overrides(tree, job_.overrides, problems);
+    tree.as<scenarios::Node::Table>()["sweep"] = job_.sweep.description();
+    const std::string text = scenarios::to_toml(tree);
     std::string inputs;
     for (const auto& [name, hash] : files_.hashes()) inputs += hash + " " + name + "\n";
     std::string keys;
@@ -156,22 +157,22 @@ class SweepRun {
             {"inputs", inputs},
             {"keys", keys},
             {"points", std::to_string(job_.sweep.points())},
-            {"version", std::string(version())}};
+            {"version", std::string(results::version())}};
   }
 
   const SweepJob& job_;
   std::filesystem::path file_;
   std::string program_ = program_hash();
-  InputFiles files_;
+  scenarios::InputFiles files_;
   std::optional<Journal> journal_;
 };
 
 }  // namespace
 
-void require_readable(const SweepJob& job, InputFiles& files) {
+void require_readable(const SweepJob& job, scenarios::InputFiles& files) {
   std::optional<UserError> first;
   for (std::size_t p = 0; p < job.sweep.points(); ++p) try {
-      read_scenario(job.file, overrides_of(job, p), &files);
+      scenarios::read_scenario(job.file, overrides_of(job, p), &files);
       return;  // usually the first will do
     } catch (const UserError& e) {
       if (!first) first = e;
@@ -184,4 +185,4 @@ SweepResult run_sweep(const SweepJob& job, const std::filesystem::path& director
   return SweepRun(job, directory).run(progress, stop);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::sweep

@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "results/parquet.hpp"
-#include "results/progress.hpp"
-#include "results/run_result.hpp"
-#include "scenarios/input_files.hpp"
-#include "scenarios/sweep.hpp"
+#include "results/run/run_result.hpp"
+#include "scenarios/files/input_files.hpp"
+#include "scenarios/sweeps/sweep.hpp"
+#include "sim/base/progress.hpp"
+#include "sim/tables/parquet.hpp"
 
-namespace mllmsim {
+namespace mllmsim::sweep {
 
 // Shard i of n takes every n-th point, from the i-th on.
 struct Shard {
@@ -30,24 +30,24 @@ struct Shard {
 struct SweepJob {
   std::filesystem::path file;
   std::vector<std::string> overrides;  // of every point
-  Sweep sweep;
+  scenarios::Sweep sweep;
   Shard shard;
 };
 
 struct SweepResult {
-  std::vector<std::size_t> points;  // this shard's, in order
-  std::vector<RunResult> runs;      // one per point; stages, but no steps or timelines
-  Metadata metadata;                // of the files to write
-  std::size_t found = 0;            // points that the journal had
-  std::size_t aside = 0;            // records of it that belong to none
-  bool interrupted = false;         // then runs are not all there
+  std::vector<std::size_t> points;       // this shard's, in order
+  std::vector<results::RunResult> runs;  // one per point; stages, but no steps or timelines
+  tables::Metadata metadata;             // of the files to write
+  std::size_t found = 0;                 // points that the journal had
+  std::size_t aside = 0;                 // records of it that belong to none
+  bool interrupted = false;              // then runs are not all there
 };
 
 // Throws UserError if no point at all can be read: then it is not the variation that is wrong.
-void require_readable(const SweepJob& job, InputFiles& files);
+void require_readable(const SweepJob& job, scenarios::InputFiles& files);
 
 // `stop` is asked before every point. Begins with require_readable().
 SweepResult run_sweep(const SweepJob& job, const std::filesystem::path& directory,
                       Progress& progress, const std::function<bool()>& stop);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::sweep

@@ -11,11 +11,11 @@
 #include <thread>
 
 #include "results/sweep/journal.hpp"
-#include "scenarios/hash.hpp"
-#include "sim/atomic_file.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/atomic_file.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/hash.hpp"
 
-namespace mllmsim {
+namespace mllmsim::sweep {
 namespace {
 
 namespace fs = std::filesystem;
@@ -228,4 +228,4 @@ bool wait_for(const SlurmSweep& sweep, const SlurmJobs& jobs, Progress& progress
   return false;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::sweep

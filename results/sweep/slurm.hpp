@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "results/progress.hpp"
+#include "sim/base/progress.hpp"
 
-namespace mllmsim {
+namespace mllmsim::sweep {
 
 struct SlurmSweep {
   std::filesystem::path directory;
@@ -42,4 +42,4 @@ SlurmJobs submit(const SlurmSweep& sweep);
 bool wait_for(const SlurmSweep& sweep, const SlurmJobs& jobs, Progress& progress,
               const std::function<bool()>& stop);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::sweep

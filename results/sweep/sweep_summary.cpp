@@ -7,39 +7,41 @@
 #include <map>
 #include <numeric>
 
-#include "results/figures.hpp"
-#include "results/run_fields.hpp"
-#include "results/text_table.hpp"
+#include "results/run/run_fields.hpp"
+#include "results/text/figures.hpp"
+#include "results/text/text_table.hpp"
 
-namespace mllmsim {
+namespace mllmsim::sweep {
 namespace {
 
 constexpr std::size_t kWidth = 100;
 constexpr std::size_t kMostRows = 40, kBestRows = 20, kReasons = 5;
 
-bool feasible(const RunResult& run) { return run.fits && run.simulated_steps > 0; }
+bool feasible(const results::RunResult& run) { return run.fits && run.simulated_steps > 0; }
 
-std::string value_text(const Node& node) {
-  return node.is<std::string>() ? node.as<std::string>() : to_inline_toml(node);
+std::string value_text(const scenarios::Node& node) {
+  return node.is<std::string>() ? node.as<std::string>() : scenarios::to_inline_toml(node);
 }
 
-std::string points_table(const Sweep& sweep, const SweepResult& result,
+std::string points_table(const scenarios::Sweep& sweep, const SweepResult& result,
                          const std::vector<std::size_t>& rows) {
-  std::vector<TextColumn> columns;
+  std::vector<results::TextColumn> columns;
   for (const std::string& key : sweep.keys()) columns.push_back({short_key(key)});
   for (const char* heading : {"GPUs", "iteration s", "GPU-days", "MFU", "bubbles"})
     columns.push_back({heading});
-  columns.push_back({"memory GiB", Align::left, true});
-  TextTable table(std::move(columns));
+  columns.push_back({"memory GiB", results::Align::left, true});
+  results::TextTable table(std::move(columns));
   for (const std::size_t row : rows) {
-    const RunResult& run = result.runs[row];
+    const results::RunResult& run = result.runs[row];
     std::vector<std::string> cells;
-    for (const Node* value : sweep.values(result.points[row])) cells.push_back(value_text(*value));
+    for (const scenarios::Node* value : sweep.values(result.points[row]))
+      cells.push_back(value_text(*value));
     cells.push_back(run.gpus > 0 ? std::to_string(run.gpus) : "-");
     if (feasible(run))
       cells.insert(cells.end(),
-                   {figure(run.iteration.value), figure(run.gpu_days), percent(run.mfu),
-                    percent(bubble_share(run)), gib(run.peak_memory, run.gpu_memory)});
+                   {results::figure(run.iteration.value), results::figure(run.gpu_days),
+                    results::percent(run.mfu), results::percent(results::bubble_share(run)),
+                    results::gib(run.peak_memory, run.gpu_memory)});
     else
       cells.insert(cells.end(), {"-", "-", "-", "-", run.reason});
     table.add_row(std::move(cells));
@@ -50,7 +52,7 @@ std::string points_table(const Sweep& sweep, const SweepResult& result,
 // The commonest reasons, numbers in them aside: "12 x stage _ needs _ GiB".
 std::string reasons(const SweepResult& result) {
   std::map<std::string, std::pair<std::size_t, std::string>> by_kind;  // count, an example
-  for (const RunResult& run : result.runs) {
+  for (const results::RunResult& run : result.runs) {
     if (feasible(run)) continue;
     std::string kind = run.reason;
     kind.erase(std::remove_if(kind.begin(), kind.end(),
@@ -65,7 +67,7 @@ std::string reasons(const SweepResult& result) {
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string out;
   for (std::size_t i = 0; i < std::min(sorted.size(), kReasons); ++i)
-    out += wrapped(fmt::format("{} x {}", sorted[i].first, sorted[i].second), 2, kWidth);
+    out += results::wrapped(fmt::format("{} x {}", sorted[i].first, sorted[i].second), 2, kWidth);
   if (sorted.size() > kReasons) out += "  and others\n";
   return out;
 }
@@ -85,7 +87,7 @@ std::string short_key(const std::string& key) {
   return key;
 }
 
-std::string sweep_summary(const Sweep& sweep, const SweepResult& result) {
+std::string sweep_summary(const scenarios::Sweep& sweep, const SweepResult& result) {
   std::vector<std::size_t> rows(result.runs.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
   const auto feasible_count =
@@ -104,4 +106,4 @@ std::string sweep_summary(const Sweep& sweep, const SweepResult& result) {
   return out + reasons(result);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::sweep

@@ -6,11 +6,11 @@
 
 #include "results/sweep/run_sweep.hpp"
 
-namespace mllmsim {
+namespace mllmsim::sweep {
 
-std::string sweep_summary(const Sweep& sweep, const SweepResult& result);
+std::string sweep_summary(const scenarios::Sweep& sweep, const SweepResult& result);
 
 // A scenario's key as a heading: "parallelism.pipeline_model_parallel_size" is "pp".
 std::string short_key(const std::string& key);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::sweep

@@ -13,17 +13,17 @@
 #include <filesystem>
 #include <vector>
 
-#include "results/parquet.hpp"
 #include "results/sweep/run_sweep.hpp"
+#include "sim/tables/parquet.hpp"
 
-namespace mllmsim {
+namespace mllmsim::sweep {
 
 struct SweepTables {
-  Table runs, stages;
-  Metadata metadata;
+  tables::Table runs, stages;
+  tables::Metadata metadata;
 };
 
-SweepTables tables_of(const Sweep& sweep, const SweepResult& result);
+SweepTables tables_of(const scenarios::Sweep& sweep, const SweepResult& result);
 
 // Writes directory/{stages,runs}.parquet, runs last: the sweep is complete.
 void write_sweep(const SweepTables& tables, const std::filesystem::path& directory);
@@ -33,4 +33,4 @@ void write_sweep(const SweepTables& tables, const std::filesystem::path& directo
 // missing.
 SweepTables merge_sweeps(const std::vector<std::filesystem::path>& directories);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::sweep

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "strategies/data/random.hpp"
 
-namespace mllmsim {
+namespace mllmsim::data {
 namespace {
 
 std::vector<SampleIndex> shuffled_indices(std::size_t size, std::uint64_t seed) {
@@ -153,4 +153,4 @@ DistRatio dist_ratio(std::span<const Sample> samples, const Batches& batches) {
   return {ratio.tiles / count, ratio.tokens / count};
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::data

@@ -8,7 +8,7 @@
 
 #include "strategies/data/samples.hpp"
 
-namespace mllmsim {
+namespace mllmsim::data {
 
 enum class Grouping : std::uint8_t {
   random,
@@ -80,4 +80,4 @@ struct DistRatio {
 };
 DistRatio dist_ratio(std::span<const Sample> samples, const Batches& batches);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::data

@@ -12,7 +12,7 @@
 #include <span>
 #include <utility>
 
-namespace mllmsim {
+namespace mllmsim::data {
 
 class Random {
  public:
@@ -51,4 +51,4 @@ void shuffle(std::span<T> items, Random& random) {
     std::swap(items[left - 1], items[random.below(static_cast<std::uint32_t>(left))]);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::data

@@ -1,6 +1,6 @@
 #include "strategies/data/samples.hpp"
 
-namespace mllmsim {
+namespace mllmsim::data {
 
 Load total(std::span<const Sample> samples) {
   Load load;
@@ -14,4 +14,4 @@ Load total(std::span<const Sample> samples, std::span<const SampleIndex> group) 
   return load;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::data

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace mllmsim {
+namespace mllmsim::data {
 
 struct Sample {
   std::int32_t tiles = 0;
@@ -69,4 +69,4 @@ struct Load {
 Load total(std::span<const Sample> samples);
 Load total(std::span<const Sample> samples, std::span<const SampleIndex> group);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::data

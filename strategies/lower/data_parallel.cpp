@@ -8,11 +8,11 @@
 // Then all stages meet (gradient norm, overflow check) and each runs its optimizer.
 #include <algorithm>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "strategies/lower/groups.hpp"
 #include "strategies/lower/lowering.hpp"
 
-namespace mllmsim {
+namespace mllmsim::lower {
 namespace {
 
 constexpr int kParameterBytes = 2;  // bf16
@@ -27,23 +27,23 @@ std::int64_t Lowering::parameters_of(int rank, bool only_trained) const {
 
 // One collective over the replicas of a pipeline rank: a task on each simulated one. `bytes` is on
 // one GPU.
-std::vector<TaskId> Lowering::add_collective(int rank, CollectiveOp op, std::int64_t bytes) {
+std::vector<TaskId> Lowering::add_collective(int rank, costs::CollectiveOp op, std::int64_t bytes) {
   return add_collective(dp_groups(job_.parallelism, rank), {rank}, op, bytes);
 }
 
 std::vector<TaskId> Lowering::add_collective(const std::vector<std::vector<int>>& groups,
-                                             const std::vector<int>& ranks, CollectiveOp op,
+                                             const std::vector<int>& ranks, costs::CollectiveOp op,
                                              std::int64_t bytes) {
-  const GroupShape shape = shape_of(groups, job_.cluster);
+  const costs::GroupShape shape = shape_of(groups, job_.cluster);
   const Bytes sent = sent_by_each(op, Bytes{bytes}, shape.ranks);
   Task task;
   task.duration = to_time(costs_->kernels.collective({op, Bytes{bytes}, shape}).time);
   task.bytes = sent;
   task.kind =
-      op == CollectiveOp::all_gather ? TaskKind::dp_all_gather : TaskKind::dp_reduce_scatter;
-  task.label = program_.label(op == CollectiveOp::all_gather   ? "dp all-gather"
-                              : op == CollectiveOp::all_reduce ? "dp all-reduce"
-                                                               : "dp reduce-scatter");
+      op == costs::CollectiveOp::all_gather ? TaskKind::dp_all_gather : TaskKind::dp_reduce_scatter;
+  task.label = program_.label(op == costs::CollectiveOp::all_gather   ? "dp all-gather"
+                              : op == costs::CollectiveOp::all_reduce ? "dp all-reduce"
+                                                                      : "dp reduce-scatter");
   task.transfer = program_.add_transfer(ring_links(groups, sent));
   std::vector<TaskId> tasks;
   for (int r = 0; r < replicas(); ++r)
@@ -71,11 +71,13 @@ std::vector<LinkUse> Lowering::ring_links(const std::vector<std::vector<int>>& g
 void Lowering::add_data_parallel() {
   const bool sharded = job_.parallelism.zero_stage == 1;
   // The encoders' parameters first: their forwards come first.
-  if (plan_.encoders && sharded) add_encoder_collective(CollectiveOp::all_gather, kParameterBytes);
+  if (plan_.encoders && sharded)
+    add_encoder_collective(costs::CollectiveOp::all_gather, kParameterBytes);
   add_llm_data_parallel();
   if (plan_.encoders)
-    add_encoder_collective(sharded ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
-                           job_.software.grad_bytes_per_parameter);
+    add_encoder_collective(
+        sharded ? costs::CollectiveOp::reduce_scatter : costs::CollectiveOp::all_reduce,
+        job_.software.grad_bytes_per_parameter);
 }
 
 void Lowering::add_llm_data_parallel() {
@@ -124,7 +126,7 @@ void Lowering::add_parameter_gathers(int rank) {
   const bool overlap = job_.software.overlap_param_gather;
   const auto gather = [&](std::int64_t n, auto&& first_task_of_replica) {
     if (n == 0) return;
-    const auto tasks = add_collective(rank, CollectiveOp::all_gather, kParameterBytes * n);
+    const auto tasks = add_collective(rank, costs::CollectiveOp::all_gather, kParameterBytes * n);
     for (int r = 0; r < replicas(); ++r)
       program_.add_dependency(tasks[static_cast<std::size_t>(r)], first_task_of_replica(r));
   };
@@ -146,9 +148,10 @@ void Lowering::add_parameter_gathers(int rank) {
 }
 
 void Lowering::add_gradient_reductions(int rank) {
-  const CollectiveOp op = job_.parallelism.zero_stage == 1 && job_.software.reduce_scatter_grads
-                              ? CollectiveOp::reduce_scatter
-                              : CollectiveOp::all_reduce;
+  const costs::CollectiveOp op =
+      job_.parallelism.zero_stage == 1 && job_.software.reduce_scatter_grads
+          ? costs::CollectiveOp::reduce_scatter
+          : costs::CollectiveOp::all_reduce;
   const auto last = static_cast<std::uint32_t>(micro_batches(0) - 1);
   const auto reduce = [&](std::int64_t n, auto&& last_task_of_replica) {
     if (n == 0) return;
@@ -176,12 +179,13 @@ void Lowering::add_gradient_reductions(int rank) {
 
 void Lowering::add_optimizer() {
   const Parallelism& p = job_.parallelism;
-  const GroupShape all{p.world_size(), (p.world_size() - 1) / job_.cluster.gpus_per_node + 1, 1};
+  const costs::GroupShape all{p.world_size(), (p.world_size() - 1) / job_.cluster.gpus_per_node + 1,
+                              1};
   constexpr Bytes kNorm{4};
   Task sync;
   if (p.world_size() > 1)
     sync.duration =
-        to_time(costs_->kernels.collective({CollectiveOp::all_reduce, kNorm, all}).time);
+        to_time(costs_->kernels.collective({costs::CollectiveOp::all_reduce, kNorm, all}).time);
   sync.kind = TaskKind::sync;
   sync.label = program_.label("gradient norm");
   sync.transfer = program_.add_transfer();
@@ -213,4 +217,4 @@ void Lowering::add_optimizer() {
     }
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::lower

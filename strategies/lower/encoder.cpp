@@ -13,11 +13,11 @@
 
 #include <algorithm>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "strategies/lower/groups.hpp"
 #include "strategies/lower/lowering.hpp"
 
-namespace mllmsim {
+namespace mllmsim::lower {
 
 void Lowering::prepare_encoders() {
   const EncoderPlan& plan = *plan_.encoders;
@@ -197,7 +197,7 @@ void Lowering::add_llm_transfer(int replica, std::uint32_t w, const Layer& leavi
 
 // One collective of a stage's parameters or gradients over all encoder pipelines; a task on each
 // simulated device that holds the stage, ordered by replica and group.
-void Lowering::add_encoder_collective(CollectiveOp op, int bytes_per_parameter) {
+void Lowering::add_encoder_collective(costs::CollectiveOp op, int bytes_per_parameter) {
   const EncoderPlan& plan = *plan_.encoders;
   const Parallelism& p = job_.parallelism;
   const Parallelism own = encoder_parallelism(job_, plan);
@@ -214,7 +214,7 @@ void Lowering::add_encoder_collective(CollectiveOp op, int bytes_per_parameter) 
             groups[static_cast<std::size_t>(t)].push_back(
                 p.rank(lane * plan.tp + t, dp, holders.back()));
     }
-    const bool gather = op == CollectiveOp::all_gather;
+    const bool gather = op == costs::CollectiveOp::all_gather;
     std::vector<EncoderBucket> buckets = encoder_buckets(job_, plan, s);
     if (!gather) std::reverse(buckets.begin(), buckets.end());
     for (const EncoderBucket& bucket : buckets) {
@@ -234,4 +234,4 @@ void Lowering::add_encoder_collective(CollectiveOp op, int bytes_per_parameter) 
   }
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::lower

@@ -2,21 +2,21 @@
 
 #include <algorithm>
 
-namespace mllmsim {
+namespace mllmsim::lower {
 namespace {
 
 // Of the lanes' costs of a layer, the longest.
-LayerCost slowest(LayerCosts& costs, const PlannedLayer& layer,
-                  const std::vector<const MicroBatch*>& wave) {
-  LayerCost most;
+costs::LayerCost slowest(costs::LayerCosts& costs, const PlannedLayer& layer,
+                         const std::vector<const MicroBatch*>& wave) {
+  costs::LayerCost most;
   Time longest{-1};
   const MicroBatch* before = nullptr;
   for (const MicroBatch* mb : wave) {
     if (before && before->encoders == mb->encoders) continue;  // as long as the lane before
     before = mb;
-    const LayerCost& cost = costs.cost(layer.layer, *mb, layer.recompute);
-    const Time time =
-        totals(cost.forward).time + totals(cost.recompute).time + totals(cost.backward).time;
+    const costs::LayerCost& cost = costs.cost(layer.layer, *mb, layer.recompute);
+    const Time time = costs::totals(cost.forward).time + costs::totals(cost.recompute).time +
+                      costs::totals(cost.backward).time;
     if (time <= longest) continue;
     longest = time;
     most = cost;
@@ -26,18 +26,18 @@ LayerCost slowest(LayerCosts& costs, const PlannedLayer& layer,
 
 }  // namespace
 
-std::vector<EncoderKernel> encoder_kernels(LayerCosts& costs, const Chunk& stage,
+std::vector<EncoderKernel> encoder_kernels(costs::LayerCosts& costs, const Chunk& stage,
                                            const std::vector<const MicroBatch*>& wave,
                                            bool forward) {
   std::vector<EncoderKernel> out;
   std::int64_t carried = 0;  // memory of layers without a kernel to hang it on
-  const auto add = [&](const std::vector<TimedKernel>& kernels, TaskKind kind) {
-    for (const TimedKernel& k : kernels)
+  const auto add = [&](const std::vector<costs::TimedKernel>& kernels, TaskKind kind) {
+    for (const costs::TimedKernel& k : kernels)
       out.push_back({k, k.communication ? TaskKind::tp_collective : kind});
   };
   const auto add_layer = [&](const PlannedLayer& planned) {
     const auto layer = static_cast<std::uint32_t>(&planned - stage.data());
-    const LayerCost cost = slowest(costs, planned, wave);
+    const costs::LayerCost cost = slowest(costs, planned, wave);
     const std::size_t first = out.size();
     if (forward) {
       add(cost.forward, TaskKind::forward);
@@ -99,8 +99,9 @@ std::int64_t encoder_parameters_per_gpu(const Job& job, const EncoderPlan& plan,
                                         bool only_trained) {
   std::int64_t n = 0;
   for (const PlannedLayer& p : plan.stage_of(rank))
-    if (!only_trained || trained(job.model, p.layer)) n += parameters_per_rank(job.model, p.layer, plan.tp);
+    if (!only_trained || trained(job.model, p.layer))
+      n += parameters_per_rank(job.model, p.layer, plan.tp);
   return n;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::lower

@@ -7,20 +7,20 @@
 #include <vector>
 
 #include "cost_models/layers/layer_costs.hpp"
-#include "sim/program.hpp"
-#include "strategies/encoder_plan.hpp"
-#include "strategies/job.hpp"
+#include "sim/kernel/program.hpp"
+#include "strategies/job/encoder_plan.hpp"
+#include "strategies/job/job.hpp"
 
-namespace mllmsim {
+namespace mllmsim::lower {
 
 struct EncoderKernel {
-  TimedKernel kernel;
+  costs::TimedKernel kernel;
   TaskKind kind = TaskKind::forward;
   std::int64_t memory_at_start = 0, memory_at_end = 0;
   std::uint32_t layer = 0;  // in its stage
 };
 
-std::vector<EncoderKernel> encoder_kernels(LayerCosts& costs, const Chunk& stage,
+std::vector<EncoderKernel> encoder_kernels(costs::LayerCosts& costs, const Chunk& stage,
                                            const std::vector<const MicroBatch*>& wave,
                                            bool forward);
 
@@ -42,4 +42,4 @@ std::vector<EncoderBucket> encoder_buckets(const Job& job, const EncoderPlan& pl
 std::int64_t encoder_parameters_per_gpu(const Job& job, const EncoderPlan& plan, int rank,
                                         bool only_trained);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::lower

@@ -2,7 +2,7 @@
 
 #include <set>
 
-namespace mllmsim {
+namespace mllmsim::lower {
 
 std::vector<std::vector<int>> dp_groups(const Parallelism& p, int pipeline_rank) {
   std::vector<std::vector<int>> groups;
@@ -14,7 +14,8 @@ std::vector<std::vector<int>> dp_groups(const Parallelism& p, int pipeline_rank)
   return groups;
 }
 
-GroupShape shape_of(const std::vector<std::vector<int>>& groups, const ClusterSpec& cluster) {
+costs::GroupShape shape_of(const std::vector<std::vector<int>>& groups,
+                           const ClusterSpec& cluster) {
   std::set<int> nodes;
   for (int gpu : groups.front()) nodes.insert(cluster.node_of(gpu));
   int siblings = 0;
@@ -30,9 +31,9 @@ GroupShape shape_of(const std::vector<std::vector<int>>& groups, const ClusterSp
           crosses};
 }
 
-Bytes sent_by_each(CollectiveOp op, Bytes buffer, int ranks) {
+Bytes sent_by_each(costs::CollectiveOp op, Bytes buffer, int ranks) {
   const double once = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
-  return scaled(buffer, op == CollectiveOp::all_reduce ? 2 * once : once);
+  return scaled(buffer, op == costs::CollectiveOp::all_reduce ? 2 * once : once);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::lower

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "strategies/lower/lowering.hpp"
 
-namespace mllmsim {
+namespace mllmsim::lower {
 
 Program lower(const Job& job, const Plan& plan, const CostContext* costs,
               const PlanCosts* plan_costs) {
@@ -110,4 +110,4 @@ std::vector<LinkUse> Lowering::seen_by(int replica, std::vector<LinkUse> uses) c
   return uses;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::lower

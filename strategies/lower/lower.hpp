@@ -11,21 +11,15 @@
 #pragma once
 
 #include "cost_models/layers/layer_costs.hpp"
-#include "sim/cluster.hpp"
-#include "sim/program.hpp"
-#include "strategies/job.hpp"
-#include "strategies/plan.hpp"
 
-namespace mllmsim {
+#include "sim/kernel/program.hpp"
+#include "strategies/job/cost_context.hpp"
+#include "strategies/job/job.hpp"
+#include "strategies/job/plan.hpp"
 
-// Where durations come from. Not needed if the job gives its times.
+namespace mllmsim::lower {
+
 class PlanCosts;
-
-struct CostContext {
-  const Network& network;
-  const KernelCosts& kernels;
-  LayerCosts& layers;
-};
 
 // Parameters of a chunk on one GPU: 1/tp of its layers'.
 std::int64_t parameters_per_gpu(const Job& job, const Chunk& chunk, bool only_trained);
@@ -42,4 +36,4 @@ struct PassSpan {
 Program lower(const Job& job, const Plan& plan, const CostContext* costs,
               std::vector<std::vector<PassSpan>>& passes);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::lower

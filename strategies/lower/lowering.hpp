@@ -9,7 +9,7 @@
 #include "strategies/lower/lower.hpp"
 #include "strategies/lower/plan_costs.hpp"
 
-namespace mllmsim {
+namespace mllmsim::lower {
 
 // The tasks of one layer (or of a whole chunk) in one pass.
 struct Segment {
@@ -105,7 +105,7 @@ class Lowering {
                                       std::uint32_t wave, const Layer& leaving);
   void add_encoder_transfers(int replica);
   void add_llm_transfer(int replica, std::uint32_t wave, const Layer& leaving);
-  void add_encoder_collective(CollectiveOp op, int bytes_per_parameter);
+  void add_encoder_collective(costs::CollectiveOp op, int bytes_per_parameter);
 
   // data_parallel.cpp: parameters, gradients, optimizer.
   void add_data_parallel();
@@ -116,15 +116,15 @@ class Lowering {
   std::vector<std::pair<std::size_t, std::size_t>> buckets(const PassTasks& pass) const;
   void add_optimizer();
   std::int64_t parameters_of(int rank, bool only_trained) const;
-  std::vector<TaskId> add_collective(int rank, CollectiveOp op, std::int64_t bytes);
+  std::vector<TaskId> add_collective(int rank, costs::CollectiveOp op, std::int64_t bytes);
   std::vector<TaskId> add_collective(const std::vector<std::vector<int>>& groups,
-                                     const std::vector<int>& ranks, CollectiveOp op,
+                                     const std::vector<int>& ranks, costs::CollectiveOp op,
                                      std::int64_t bytes);
   std::vector<LinkUse> ring_links(const std::vector<std::vector<int>>& groups, Bytes bytes);
   // sharded.cpp: zero_stage 3.
   void add_sharded_layers();
   void slow_beside_shards(DeviceId device, const Pass& pass, Segment& segment);
-  Time shard_time(CollectiveOp op, std::int64_t bytes);
+  Time shard_time(costs::CollectiveOp op, std::int64_t bytes);
 
   // Keeps what the simulated replica's own nodes see; the others are its mirror images.
   std::vector<LinkUse> seen_by(int replica, std::vector<LinkUse> uses) const;
@@ -143,14 +143,14 @@ class Lowering {
   // By number of groups and members of the first; bytes of a 1-TiB collective.
   std::map<std::pair<std::size_t, std::vector<int>>, std::vector<LinkUse>> ring_links_;
 
-  std::map<std::pair<CollectiveOp, std::int64_t>, Time> shard_times_;  // by bytes
+  std::map<std::pair<costs::CollectiveOp, std::int64_t>, Time> shard_times_;  // by bytes
 
   Granularity granularity_ = Granularity::stage;
   // Where the LLM's kernels being added stand, for the encoders' slots.
   int at_replica_ = 0, at_rank_ = 0;
   std::uint32_t at_pass_ = 0, at_kernel_ = 0;
-  std::optional<LayerCosts> encoder_costs_;
+  std::optional<costs::LayerCosts> encoder_costs_;
   std::vector<EncoderDevice> encoders_;  // by device
 };
 
-}  // namespace mllmsim
+}  // namespace mllmsim::lower

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "strategies/lower/lowering.hpp"
 
-namespace mllmsim {
+namespace mllmsim::lower {
 
 void Lowering::add_passes(int replica, int rank) {
   const DeviceId d = device(replica, rank);
@@ -104,7 +104,7 @@ PassTasks Lowering::add_pass(DeviceId d, int rank, const Pass& pass, const Micro
 
 Segment Lowering::add_compute(DeviceId d, const Pass& pass, const ChunkCost& cost,
                               std::uint32_t label) {
-  const KernelTotals& kernels = pass.forward ? cost.forward : cost.backward;
+  const costs::KernelTotals& kernels = pass.forward ? cost.forward : cost.backward;
   Task task;
   task.duration = kernels.time;
   task.communication = kernels.communication;
@@ -128,7 +128,8 @@ Segment Lowering::add_chunk(DeviceId d, const Chunk& layers, const Pass& pass) {
 }
 
 Segment Lowering::add_layer(DeviceId d, const PlannedLayer& layer, const Pass& pass) {
-  const LayerTotals& t = plan_costs_->layer(d.value / plan_.stages.size(), pass.micro_batch, layer);
+  const costs::LayerTotals& t =
+      plan_costs_->layer(d.value / plan_.stages.size(), pass.micro_batch, layer);
   ChunkCost cost{t.forward, t.recompute, t.saved, t.working,
                  t.recompute.time - t.recompute.communication};
   cost.backward += t.backward;
@@ -139,10 +140,10 @@ Segment Lowering::add_layer(DeviceId d, const PlannedLayer& layer, const Pass& p
 
 Segment Lowering::add_kernels(DeviceId d, const PlannedLayer& planned, const Pass& pass,
                               const MicroBatch& mb) {
-  const LayerCost& cost = costs_->layers.cost(planned.layer, mb, planned.recompute);
+  const costs::LayerCost& cost = costs_->layers.cost(planned.layer, mb, planned.recompute);
   Segment segment{{}, {}, planned};
   TaskId& previous = last_kernel_[d.value];
-  const auto add = [&](const TimedKernel& kernel, TaskKind kind) {
+  const auto add = [&](const costs::TimedKernel& kernel, TaskKind kind) {
     if (plan_.encoders) issue_encoders(at_replica_, at_rank_, at_pass_, at_kernel_++);
     Task task;
     task.stream = Program::stream(d, kernel.communication ? StreamKind::tp : StreamKind::compute);
@@ -159,10 +160,10 @@ Segment Lowering::add_kernels(DeviceId d, const PlannedLayer& planned, const Pas
     segment.last = previous = id;
   };
   if (pass.forward) {
-    for (const TimedKernel& k : cost.forward) add(k, TaskKind::forward);
+    for (const costs::TimedKernel& k : cost.forward) add(k, TaskKind::forward);
   } else {
-    for (const TimedKernel& k : cost.recompute) add(k, TaskKind::recompute);
-    for (const TimedKernel& k : cost.backward) add(k, TaskKind::backward);
+    for (const costs::TimedKernel& k : cost.recompute) add(k, TaskKind::recompute);
+    for (const costs::TimedKernel& k : cost.backward) add(k, TaskKind::backward);
   }
   if (!segment.first)  // nothing to compute here: an empty task keeps the order
     add({"nothing", false, {}, {}, {}}, pass.forward ? TaskKind::forward : TaskKind::backward);
@@ -179,4 +180,4 @@ std::uint32_t Lowering::chunk_label(const Chunk& layers) {
   return program_.label(first_llm ? "llm" : last_llm ? "encoder + llm" : "encoder");
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::lower

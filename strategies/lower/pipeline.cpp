@@ -8,10 +8,10 @@
 // Megatron's rank placement decides which links a transfer crosses.
 #include <algorithm>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "strategies/lower/lowering.hpp"
 
-namespace mllmsim {
+namespace mllmsim::lower {
 
 void Lowering::add_pipeline(int replica, int rank) {
   if (ranks() == 1) return;
@@ -137,4 +137,4 @@ const std::vector<LinkUse>& Lowering::p2p_links(int replica, int from_rank, int 
   return links;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::lower

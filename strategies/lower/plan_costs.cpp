@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
-namespace mllmsim {
+namespace mllmsim::lower {
 namespace {
 
 bool alike(const PlannedLayer& a, const PlannedLayer& b) {
@@ -12,16 +12,16 @@ bool alike(const PlannedLayer& a, const PlannedLayer& b) {
          a.recompute == b.recompute;
 }
 
-void add(KernelTotals& sum, const KernelTotals& totals, int count) {
+void add(costs::KernelTotals& sum, const costs::KernelTotals& totals, int count) {
   sum.time += totals.time * count;
   sum.communication += totals.communication * count;
   sum.flops += totals.flops * static_cast<double>(count);
-  for (std::size_t s = 0; s < kSources; ++s) sum.by_source[s] += totals.by_source[s] * count;
+  for (std::size_t s = 0; s < costs::kSources; ++s) sum.by_source[s] += totals.by_source[s] * count;
 }
 
 }  // namespace
 
-PlanCosts::PlanCosts(const Plan& plan, LayerCosts& layers)
+PlanCosts::PlanCosts(const Plan& plan, costs::LayerCosts& layers)
     : ranks_(plan.stages.size()),
       chunks_(plan.stages.front().size()),
       micro_batches_(plan.micro_batches.front().size()) {
@@ -52,7 +52,7 @@ PlanCosts::PlanCosts(const Plan& plan, LayerCosts& layers)
       for (const auto& counts : chunk_kinds_) {
         ChunkCost& cost = costs_.emplace_back();
         for (const auto& [kind, count] : counts) {
-          const LayerTotals& t = totals_[first + kind];
+          const costs::LayerTotals& t = totals_[first + kind];
           add(cost.forward, t.forward, count);
           add(cost.backward, t.recompute, count);
           add(cost.backward, t.backward, count);
@@ -71,8 +71,8 @@ std::size_t PlanCosts::kind_of(const PlannedLayer& layer) const {
   return kind;
 }
 
-const LayerTotals& PlanCosts::layer(std::size_t replica, std::size_t micro_batch,
-                                    const PlannedLayer& layer) const {
+const costs::LayerTotals& PlanCosts::layer(std::size_t replica, std::size_t micro_batch,
+                                           const PlannedLayer& layer) const {
   return totals_[(replica * micro_batches_ + micro_batch) * kinds_.size() + kind_of(layer)];
 }
 
@@ -81,10 +81,11 @@ PlanCosts::Sum PlanCosts::sum() const {
   for (std::size_t i = 0; i < totals_.size(); ++i) {
     const int count = kinds_[i % kinds_.size()].count;
     sum.model_flops += totals_[i].model_flops * static_cast<double>(count);
-    for (const KernelTotals* t : {&totals_[i].forward, &totals_[i].recompute, &totals_[i].backward})
+    for (const costs::KernelTotals* t :
+         {&totals_[i].forward, &totals_[i].recompute, &totals_[i].backward})
       add(sum.kernels, *t, count);
   }
   return sum;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::lower

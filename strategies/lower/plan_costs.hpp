@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "cost_models/layers/layer_costs.hpp"
-#include "strategies/plan.hpp"
+#include "strategies/job/plan.hpp"
 
-namespace mllmsim {
+namespace mllmsim::lower {
 
 // One pass of one micro-batch through one chunk.
 struct ChunkCost {
-  KernelTotals forward, backward;  // backward with its recompute
+  costs::KernelTotals forward, backward;  // backward with its recompute
   Bytes saved{}, working{};
   Time recompute{};  // part of the backward, tp waits aside
 };
@@ -20,19 +20,19 @@ struct ChunkCost {
 class PlanCosts {
  public:
   // Costs of the plan's micro-batches, [replica][index].
-  PlanCosts(const Plan& plan, LayerCosts& layers);
+  PlanCosts(const Plan& plan, costs::LayerCosts& layers);
 
   const ChunkCost& chunk(std::size_t replica, std::size_t micro_batch, std::size_t rank,
                          std::size_t chunk) const {
     return costs_[((replica * micro_batches_ + micro_batch) * ranks_ + rank) * chunks_ + chunk];
   }
-  const LayerTotals& layer(std::size_t replica, std::size_t micro_batch,
-                           const PlannedLayer& layer) const;
+  const costs::LayerTotals& layer(std::size_t replica, std::size_t micro_batch,
+                                  const PlannedLayer& layer) const;
 
   // Over all micro-batches and stages.
   struct Sum {
-    Flops model_flops{};   // on all tp ranks
-    KernelTotals kernels;  // on one
+    Flops model_flops{};          // on all tp ranks
+    costs::KernelTotals kernels;  // on one
   };
   Sum sum() const;
 
@@ -47,8 +47,8 @@ class PlanCosts {
   std::size_t ranks_, chunks_, micro_batches_;
   std::vector<Kind> kinds_;
   std::vector<std::vector<std::pair<std::size_t, int>>> chunk_kinds_;  // kind and count, by chunk
-  std::vector<LayerTotals> totals_;                                    // by micro-batch and kind
+  std::vector<costs::LayerTotals> totals_;                             // by micro-batch and kind
   std::vector<ChunkCost> costs_;                                       // by micro-batch and chunk
 };
 
-}  // namespace mllmsim
+}  // namespace mllmsim::lower

@@ -6,21 +6,21 @@
 // stream, in the order they are issued. They take SMs from the layers beside them.
 #include <algorithm>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "strategies/lower/groups.hpp"
 #include "strategies/lower/lowering.hpp"
 
-namespace mllmsim {
+namespace mllmsim::lower {
 namespace {
 
 constexpr std::int64_t kParameterBytes = 2, kGradientBytes = 2;  // bf16 on the wire
 
 }  // namespace
 
-Time Lowering::shard_time(CollectiveOp op, std::int64_t bytes) {
+Time Lowering::shard_time(costs::CollectiveOp op, std::int64_t bytes) {
   const auto [at, added] = shard_times_.try_emplace({op, bytes});
   if (added && bytes > 0) {
-    const GroupShape shape = shape_of(dp_groups(job_.parallelism, 0), job_.cluster);
+    const costs::GroupShape shape = shape_of(dp_groups(job_.parallelism, 0), job_.cluster);
     at->second = to_time(costs_->kernels.collective({op, Bytes{bytes}, shape}).time);
   }
   return at->second;
@@ -40,9 +40,9 @@ void Lowering::slow_beside_shards(DeviceId d, const Pass& pass, Segment& segment
   const auto bytes = [&](std::int64_t each, bool only_trained) {
     return each * parameters_per_gpu(job_, {segment.layer}, only_trained);
   };
-  Time beside = shard_time(CollectiveOp::all_gather, bytes(kParameterBytes, false));
+  Time beside = shard_time(costs::CollectiveOp::all_gather, bytes(kParameterBytes, false));
   if (!pass.forward)
-    beside += shard_time(CollectiveOp::reduce_scatter, bytes(kGradientBytes, true));
+    beside += shard_time(costs::CollectiveOp::reduce_scatter, bytes(kGradientBytes, true));
   Task task;
   task.duration = std::min(scaled(computing, slowdown - 1), scaled(beside, 1 - 1 / slowdown));
   if (task.duration == Time{}) return;
@@ -71,7 +71,7 @@ void Lowering::add_sharded_layers() {
   const auto gather = [&](std::size_t i) {
     const std::int64_t bytes =
         kParameterBytes * parameters_per_gpu(job_, {sequence[0][i].layer}, false);
-    const auto tasks = add_collective(0, CollectiveOp::all_gather, bytes);
+    const auto tasks = add_collective(0, costs::CollectiveOp::all_gather, bytes);
     for (std::size_t r = 0; r < tasks.size(); ++r) {
       if (i >= ahead) program_.add_dependency(sequence[r][i - ahead].last, tasks[r]);
       program_.add_dependency(tasks[r], sequence[r][i].first);
@@ -83,7 +83,7 @@ void Lowering::add_sharded_layers() {
     const std::int64_t bytes =
         kGradientBytes * parameters_per_gpu(job_, {sequence[0][i].layer}, true);
     if (bytes == 0) return;
-    const auto tasks = add_collective(0, CollectiveOp::reduce_scatter, bytes);
+    const auto tasks = add_collective(0, costs::CollectiveOp::reduce_scatter, bytes);
     for (std::size_t r = 0; r < tasks.size(); ++r) {
       program_.add_dependency(sequence[r][i].last, tasks[r]);
       program_.add_memory(sequence[r][i].first, bytes, 0);
@@ -98,4 +98,4 @@ void Lowering::add_sharded_layers() {
   }
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::lower

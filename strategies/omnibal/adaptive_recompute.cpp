@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "sim/memory.hpp"
-#include "sim/simulation.hpp"
+#include "sim/account/memory.hpp"
+#include "sim/kernel/simulation.hpp"
 
-namespace mllmsim {
+namespace mllmsim::omnibal {
 namespace {
 
 using Place = std::pair<std::size_t, std::size_t>;  // chunk and layer in it
@@ -31,8 +31,8 @@ std::vector<Place> recomputed_blocks(const CostContext& costs, const MicroBatch&
 Bytes held_all_step(const Job& job, const std::vector<Chunk>& chunks) {
   std::int64_t all = 0, trained = 0;
   for (const Chunk& chunk : chunks) {
-    all += parameters_per_gpu(job, chunk, false);
-    trained += parameters_per_gpu(job, chunk, true);
+    all += lower::parameters_per_gpu(job, chunk, false);
+    trained += lower::parameters_per_gpu(job, chunk, true);
   }
   const Parallelism& p = job.parallelism;
   return model_state(all, trained, p.data_parallel_size, p.zero_stage, job.software).total() +
@@ -49,7 +49,7 @@ std::vector<Bytes> peak_memory(const Job& job, const CostContext& costs, const M
   const std::size_t enough = 2 * plan.stages.size() * plan.stages.front().size();
   const std::size_t count = std::min(plan.micro_batches.front().size(), enough);
   worst.micro_batches = {std::vector<MicroBatch>(count, mb)};
-  const Program program = lower(job, worst, &costs);
+  const Program program = lower::lower(job, worst, &costs);
   const auto profile = memory_profile(program, simulate(program, costs.network.link_bandwidths()));
   std::vector<Bytes> peaks;
   for (std::size_t rank = 0; rank < plan.stages.size(); ++rank)
@@ -89,4 +89,4 @@ void adapt_recompute(const Job& job, const CostContext& costs, const MicroBatch&
   plan = with(fits);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::omnibal

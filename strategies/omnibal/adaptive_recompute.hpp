@@ -6,10 +6,10 @@
 // micro-batch is the largest of the pass: no real step needs more.
 #pragma once
 
+#include "strategies/job/plan.hpp"
 #include "strategies/lower/lower.hpp"
-#include "strategies/plan.hpp"
 
-namespace mllmsim {
+namespace mllmsim::omnibal {
 
 // Switches recomputation off in plan.stages where it fits. Blocks that the job does not recompute
 // stay as they are.
@@ -20,4 +20,4 @@ void adapt_recompute(const Job& job, const CostContext& costs, const MicroBatch&
 std::vector<Bytes> peak_memory(const Job& job, const CostContext& costs,
                                const MicroBatch& micro_batch, const Plan& plan);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::omnibal

@@ -1,11 +1,11 @@
 #include "strategies/omnibal/balanced_model.hpp"
 
-#include "sim/errors.hpp"
-#include "sim/simulation.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/kernel/simulation.hpp"
 #include "strategies/omnibal/partition_search.hpp"
-#include "strategies/partition.hpp"
+#include "strategies/plans/partition.hpp"
 
-namespace mllmsim {
+namespace mllmsim::omnibal {
 namespace {
 
 template <class T>
@@ -13,11 +13,11 @@ const T& option(const Job& job, const char* name) {
   return std::get<T>(job.options.at(name));
 }
 
-PartitionCosts partition_costs(const Job& job, LayerCosts& layer_costs,
+PartitionCosts partition_costs(const Job& job, costs::LayerCosts& layer_costs,
                                const std::vector<Layer>& layers, const MicroBatch& mb) {
   PartitionCosts costs;
   for (const Layer& layer : layers) {
-    const LayerTotals t = layer_costs.total(layer, mb, recompute_of(job, layer));
+    const costs::LayerTotals t = layer_costs.total(layer, mb, plans::recompute_of(job, layer));
     costs.forward.push_back(to_seconds(t.forward.time));
     costs.total.push_back(to_seconds(t.forward.time + t.recompute.time + t.backward.time));
     costs.boundary.push_back(layer_costs.boundary(layer, mb));
@@ -65,20 +65,20 @@ Job with_packs(const Job& job) {
 std::vector<std::vector<Chunk>> balanced_partition(const Job& packed, const CostContext& costs,
                                                    const std::vector<Layer>& layers,
                                                    const Plan& around) {
-  const MicroBatch typical = typical_micro_batch(packed, around.pass.get());
+  const MicroBatch typical = plans::typical_micro_batch(packed, around.pass.get());
   const PartitionCosts partition = partition_costs(packed, costs.layers, layers, typical);
   const std::size_t stages = around.stages.size() * around.stages.front().size();
   // The first step stands for all.
   const auto step_time = [&](const Cut& cut) {
     Plan plan = around;
-    plan.stages = stages_from(packed, layers, cut);
-    return simulate(lower(packed, plan, &costs), costs.network.link_bandwidths()).span;
+    plan.stages = plans::stages_from(packed, layers, cut);
+    return simulate(lower::lower(packed, plan, &costs), costs.network.link_bandwidths()).span;
   };
   const SearchOptions options = search_options(packed);
   const Cut cut = option<std::string>(packed, "search") == "exact"
                       ? exact_cut(partition, stages, step_time)
                       : search_cut(partition, stages, options, step_time);
-  return stages_from(packed, layers, cut);
+  return plans::stages_from(packed, layers, cut);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::omnibal

@@ -4,10 +4,10 @@
 
 #include <vector>
 
+#include "strategies/job/strategy.hpp"
 #include "strategies/lower/lower.hpp"
-#include "strategies/strategy.hpp"
 
-namespace mllmsim {
+namespace mllmsim::omnibal {
 
 std::vector<OptionSpec> omnibal_options();
 bool is_on(const Job& job, const char* option);
@@ -21,4 +21,4 @@ std::vector<std::vector<Chunk>> balanced_partition(const Job& packed, const Cost
                                                    const std::vector<Layer>& layers,
                                                    const Plan& around);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::omnibal

@@ -3,29 +3,30 @@
 // job's batching, a cut by parameters, recomputation as the job says.
 #include <fmt/format.h>
 
-#include "strategies/data/pass.hpp"
+#include "strategies/job/strategy.hpp"
 #include "strategies/omnibal/adaptive_recompute.hpp"
 #include "strategies/omnibal/balanced_model.hpp"
-#include "strategies/partition.hpp"
-#include "strategies/strategy.hpp"
+#include "strategies/plans/partition.hpp"
+#include "strategies/plans/pass.hpp"
 
-namespace mllmsim {
+namespace mllmsim::omnibal {
 namespace {
 
 class Omnibal : public Strategy {
  public:
   Plan plan(const Job& job, const CostContext& costs) const override {
     const Job packed = with_packs(job);
-    const auto pass = pass_of(packed);
+    const auto pass = plans::pass_of(packed);
     const std::vector<Layer> layers = layers_of(job.model);
     const auto stages = static_cast<std::size_t>(job.parallelism.pipeline_model_parallel_size) *
                         static_cast<std::size_t>(job.parallelism.virtual_pipeline_stages);
-    Plan plan =
-        plan_from(packed, stages_from(job, layers, cut_by_parameters(job, layers, stages)), pass);
+    Plan plan = plans::plan_from(
+        packed, plans::stages_from(job, layers, plans::cut_by_parameters(job, layers, stages)),
+        pass);
     if (is_on(job, "model")) plan.stages = balanced_partition(packed, costs, layers, plan);
     if (is_on(job, "memory")) {
-      const MicroBatch largest =
-          plan.pass ? largest_micro_batch(packed, *plan.pass) : uniform_micro_batch(job);
+      const MicroBatch largest = plan.pass ? plans::largest_micro_batch(packed, *plan.pass)
+                                           : plans::uniform_micro_batch(job);
       adapt_recompute(job, costs, largest, plan);
     }
     add_facts(job, plan);
@@ -61,4 +62,4 @@ const Registration registration{
      omnibal_options(), [] { return std::unique_ptr<Strategy>(new Omnibal); }}};
 
 }  // namespace
-}  // namespace mllmsim
+}  // namespace mllmsim::omnibal

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "strategies/partition.hpp"
+#include "strategies/plans/partition.hpp"
 
-namespace mllmsim {
+namespace mllmsim::omnibal {
 namespace {
 
 // Beyond this many, cuts move one at a time instead of all together.
@@ -127,7 +127,7 @@ Cut search_cut(const PartitionCosts& costs, std::size_t stages, const SearchOpti
 Cut exact_cut(const PartitionCosts& costs, std::size_t stages, const StepTime& step_time) {
   std::vector<double> weights;
   for (const Seconds t : costs.total) weights.push_back(t.value);
-  Cut best = balanced_cut(weights, stages);
+  Cut best = plans::balanced_cut(weights, stages);
   Time least = step_time(best);
   for (bool better = true; better;) {
     better = false;
@@ -145,4 +145,4 @@ Cut exact_cut(const PartitionCosts& costs, std::size_t stages, const StepTime& s
   return best;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::omnibal

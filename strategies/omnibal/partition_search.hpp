@@ -14,9 +14,9 @@
 #include <functional>
 #include <vector>
 
-#include "sim/units.hpp"
+#include "sim/base/units.hpp"
 
-namespace mllmsim {
+namespace mllmsim::omnibal {
 
 // Sizes of consecutive stages.
 using Cut = std::vector<std::size_t>;
@@ -43,4 +43,4 @@ Cut search_cut(const PartitionCosts& costs, std::size_t stages, const SearchOpti
                const StepTime& step_time);
 Cut exact_cut(const PartitionCosts& costs, std::size_t stages, const StepTime& step_time);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::omnibal

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
-namespace mllmsim {
+namespace mllmsim::optimus {
 namespace {
 
 // How far the kernels of one pass have been placed into gaps; only ever moves on.
@@ -350,4 +350,4 @@ BubbleSchedule schedule_encoders(EncoderWork& work, const LlmTimeline& llm, Plac
   return Scheduler(work, llm, placement, most_waves).run(with_order);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::optimus

@@ -17,15 +17,15 @@
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/optimus/llm_timeline.hpp"
 
-namespace mllmsim {
+namespace mllmsim::optimus {
 
 enum class Placement : std::uint8_t { coarse, fine };
 
 // What the scheduler needs to know of one encoder plan.
 class EncoderWork {
  public:
-  EncoderWork(const Job& job, const Plan& llm, const EncoderPlan& plan, LayerCosts& encoder_costs,
-              const CostContext& costs);
+  EncoderWork(const Job& job, const Plan& llm, const EncoderPlan& plan,
+              costs::LayerCosts& encoder_costs, const CostContext& costs);
 
   struct Kernel {
     Time time, slowed;  // alone, and beside a collective of the LLM
@@ -61,7 +61,7 @@ class EncoderWork {
     bool forward;
     auto operator<=>(const Key&) const = default;
   };
-  LayerCosts& costs_;
+  costs::LayerCosts& costs_;
   double slowdown_;
   std::vector<Time> hops_, to_llm_;
   std::map<Key, std::vector<Kernel>> known_;
@@ -78,4 +78,4 @@ struct BubbleSchedule {
 BubbleSchedule schedule_encoders(EncoderWork& work, const LlmTimeline& llm, Placement placement,
                                  std::size_t most_waves, bool with_order);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::optimus

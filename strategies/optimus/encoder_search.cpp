@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "sim/memory.hpp"
-#include "strategies/partition.hpp"
-#include "strategies/plan_memory.hpp"
+#include "sim/account/memory.hpp"
+#include "strategies/plans/partition.hpp"
+#include "strategies/run/plan_memory.hpp"
 
-namespace mllmsim {
+namespace mllmsim::optimus {
 namespace {
 
 std::vector<Layer> encoder_layers(const Model& model) {
@@ -17,36 +17,37 @@ std::vector<Layer> encoder_layers(const Model& model) {
 }
 
 // Layers in stages of equal time. Several encoders are one chain.
-std::vector<Chunk> cut_encoders(const Job& job, LayerCosts& costs, const MicroBatch& mb, int pp) {
+std::vector<Chunk> cut_encoders(const Job& job, costs::LayerCosts& costs, const MicroBatch& mb,
+                                int pp) {
   const std::vector<Layer> layers = encoder_layers(job.model);
   std::vector<double> seconds;
   for (const Layer& layer : layers) {
-    const LayerTotals t = costs.total(layer, mb, recompute_of(job, layer));
+    const costs::LayerTotals t = costs.total(layer, mb, plans::recompute_of(job, layer));
     seconds.push_back(to_seconds(t.forward.time + t.recompute.time + t.backward.time).value);
   }
   std::vector<Chunk> stages;
   std::size_t at = 0;
-  for (std::size_t size : balanced_cut(seconds, static_cast<std::size_t>(pp))) {
+  for (std::size_t size : plans::balanced_cut(seconds, static_cast<std::size_t>(pp))) {
     Chunk& chunk = stages.emplace_back();
     for (std::size_t i = 0; i < size; ++i, ++at)
-      chunk.push_back({layers[at], recompute_of(job, layers[at])});
+      chunk.push_back({layers[at], plans::recompute_of(job, layers[at])});
   }
   return stages;
 }
 
 // Model state and the activations of `waves` waves that wait for their backward, of the largest
 // stage.
-Bytes memory_of(const Job& job, const EncoderPlan& plan, LayerCosts& costs, const Plan& llm,
+Bytes memory_of(const Job& job, const EncoderPlan& plan, costs::LayerCosts& costs, const Plan& llm,
                 std::size_t waves) {
   Bytes most{};
   for (int s = 0; s < plan.pp; ++s) {
-    const ModelState state = model_state(encoder_parameters_per_gpu(job, plan, s, false),
-                                         encoder_parameters_per_gpu(job, plan, s, true),
-                                         encoder_parallelism(job, plan).data_parallel_size,
+    const ModelState state = model_state(lower::encoder_parameters_per_gpu(job, plan, s, false),
+                                         lower::encoder_parameters_per_gpu(job, plan, s, true),
+                                         lower::encoder_parallelism(job, plan).data_parallel_size,
                                          job.parallelism.zero_stage, job.software);
     std::int64_t activations = 0;
-    for (const EncoderKernel& k :
-         encoder_kernels(costs, plan.stage_of(s), {&llm.micro_batches.front().front()}, true))
+    for (const lower::EncoderKernel& k : lower::encoder_kernels(
+             costs, plan.stage_of(s), {&llm.micro_batches.front().front()}, true))
       activations += k.memory_at_start + k.memory_at_end;
     most = std::max(most, state.total() + Bytes{activations * static_cast<std::int64_t>(waves)});
   }
@@ -70,7 +71,7 @@ std::vector<RankedPlan> search_encoder_plans(const Job& job, const Plan& llm,
     if (p.tensor_model_parallel_size % tp != 0 || (space.tp > 0 && tp != space.tp)) continue;
     Parallelism own = p;
     own.tensor_model_parallel_size = tp;
-    LayerCosts encoder_costs(job.model, own, job.software, costs.kernels, job.cluster);
+    costs::LayerCosts encoder_costs(job.model, own, job.software, costs.kernels, job.cluster);
     for (int pp = 1; pp <= p.pipeline_model_parallel_size; ++pp) {
       if (p.pipeline_model_parallel_size % pp != 0 || (space.pp > 0 && pp != space.pp)) continue;
       if (static_cast<std::size_t>(pp) > layers) continue;
@@ -130,12 +131,12 @@ Bytes frugal_encoder_memory(const Job& job, const CostContext& costs, const Plan
 
 void order_kernels(const Job& job, const Plan& llm, const LlmTimeline& timeline,
                    const CostContext& costs, Placement placement, RankedPlan& ranked) {
-  LayerCosts encoder_costs(job.model, encoder_parallelism(job, ranked.plan), job.software,
-                           costs.kernels, job.cluster);
+  costs::LayerCosts encoder_costs(job.model, lower::encoder_parallelism(job, ranked.plan),
+                                  job.software, costs.kernels, job.cluster);
   EncoderWork work(job, llm, ranked.plan, encoder_costs, costs);
   BubbleSchedule s = schedule_encoders(work, timeline, placement, ranked.most_waves, true);
   ranked.plan.waves = std::move(s.waves);
   ranked.plan.ranks = std::move(s.ranks);
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::optimus

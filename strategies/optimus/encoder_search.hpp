@@ -4,7 +4,7 @@
 
 #include "strategies/optimus/bubble_scheduler.hpp"
 
-namespace mllmsim {
+namespace mllmsim::optimus {
 
 struct RankedPlan {
   EncoderPlan plan;  // without the ranks' orders
@@ -30,4 +30,4 @@ Bytes frugal_encoder_memory(const Job& job, const CostContext& costs, const Plan
 void order_kernels(const Job& job, const Plan& llm, const LlmTimeline& timeline,
                    const CostContext& costs, Placement placement, RankedPlan& plan);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::optimus

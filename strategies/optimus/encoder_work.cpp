@@ -3,7 +3,7 @@
 #include "strategies/lower/groups.hpp"
 #include "strategies/optimus/bubble_scheduler.hpp"
 
-namespace mllmsim {
+namespace mllmsim::optimus {
 namespace {
 
 Time message(const Job& job, const CostContext& costs, int from, int to, Bytes bytes) {
@@ -16,23 +16,23 @@ Time message(const Job& job, const CostContext& costs, int from, int to, Bytes b
 
 // A collective of an encoder stage over all encoder pipelines. Ranks fill nodes, so a pipeline
 // rank's GPUs of all replicas are neighbours.
-Time collective(const Job& job, const EncoderPlan& plan, const CostContext& costs, CollectiveOp op,
-                std::int64_t bytes) {
+Time collective(const Job& job, const EncoderPlan& plan, const CostContext& costs,
+                costs::CollectiveOp op, std::int64_t bytes) {
   const Parallelism& p = job.parallelism;
-  const int pipelines = encoder_parallelism(job, plan).data_parallel_size;
+  const int pipelines = lower::encoder_parallelism(job, plan).data_parallel_size;
   if (pipelines == 1 || bytes == 0) return {};
   const int gpus = p.data_parallel_size * p.tensor_model_parallel_size;  // of one pipeline rank
   const int nodes = (gpus - 1) / job.cluster.gpus_per_node + 1;
   const int groups = p.pipeline_model_parallel_size / plan.pp;
   const int holders = std::min({nodes * groups, pipelines, job.cluster.nodes});
-  const GroupShape shape{pipelines, holders, plan.tp, holders > job.cluster.nodes_per_leaf};
+  const costs::GroupShape shape{pipelines, holders, plan.tp, holders > job.cluster.nodes_per_leaf};
   return to_time(costs.kernels.collective({op, Bytes{bytes}, shape}).time);
 }
 
 }  // namespace
 
 EncoderWork::EncoderWork(const Job& job, const Plan& llm_plan, const EncoderPlan& encoder_plan,
-                         LayerCosts& encoder_costs, const CostContext& costs)
+                         costs::LayerCosts& encoder_costs, const CostContext& costs)
     : llm(llm_plan),
       plan(encoder_plan),
       costs_(encoder_costs),
@@ -40,11 +40,11 @@ EncoderWork::EncoderWork(const Job& job, const Plan& llm_plan, const EncoderPlan
   const int ranks = job.parallelism.pipeline_model_parallel_size;
   lanes = job.parallelism.tensor_model_parallel_size / plan.tp;
   groups = plan.groups(ranks);
-  backward = backward_reaches(job.model, plan, plan.pp - 1);
+  backward = lower::backward_reaches(job.model, plan, plan.pp - 1);
   const MicroBatch& mb = llm.micro_batches.front().front();
   for (int s = 0; s < plan.pp; ++s) {
     const Chunk& stage = plan.stages[static_cast<std::size_t>(s)];
-    stage_backward.push_back(backward_reaches(job.model, plan, s));
+    stage_backward.push_back(lower::backward_reaches(job.model, plan, s));
     const Bytes bytes = scaled(encoder_costs.boundary(stage.back().layer, mb), 1.0 / plan.tp);
     hops_.push_back(message(job, costs, s, std::min(s + 1, ranks - 1), bytes));
     if (s + 1 == plan.pp)
@@ -54,21 +54,22 @@ EncoderWork::EncoderWork(const Job& job, const Plan& llm_plan, const EncoderPlan
   }
   const bool sharded = job.parallelism.zero_stage == 1;
   for (int stage = 0; stage < plan.pp; ++stage) {
-    std::vector<EncoderBucket> buckets = encoder_buckets(job, plan, stage);
+    std::vector<lower::EncoderBucket> buckets = lower::encoder_buckets(job, plan, stage);
     std::vector<Time>& when = gathered.emplace_back();
     Time at{};
-    for (const EncoderBucket& b : buckets) {
-      if (sharded) at += collective(job, plan, costs, CollectiveOp::all_gather, 2 * b.parameters);
+    for (const lower::EncoderBucket& b : buckets) {
+      if (sharded)
+        at += collective(job, plan, costs, costs::CollectiveOp::all_gather, 2 * b.parameters);
       when.resize(b.to, at);
     }
     std::reverse(buckets.begin(), buckets.end());
     std::vector<Reduction>& reduced = reductions.emplace_back();
-    for (const EncoderBucket& b : buckets)
-      reduced.push_back(
-          {b.from, b.to,
-           collective(job, plan, costs,
-                      sharded ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
-                      job.software.grad_bytes_per_parameter * b.parameters)});
+    for (const lower::EncoderBucket& b : buckets)
+      reduced.push_back({b.from, b.to,
+                         collective(job, plan, costs,
+                                    sharded ? costs::CollectiveOp::reduce_scatter
+                                            : costs::CollectiveOp::all_reduce,
+                                    job.software.grad_bytes_per_parameter * b.parameters)});
   }
   const auto& batches = llm.micro_batches.front();
   for (const MicroBatch& other : batches) uniform_ = uniform_ && other.encoders == mb.encoders;
@@ -96,11 +97,11 @@ const std::vector<EncoderWork::Kernel>& EncoderWork::kernels(std::uint32_t first
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
   std::vector<Kernel>& out = known_[key];
-  for (const EncoderKernel& k :
-       encoder_kernels(costs_, plan.stages[static_cast<std::size_t>(stage)], wave, forward))
+  for (const lower::EncoderKernel& k :
+       lower::encoder_kernels(costs_, plan.stages[static_cast<std::size_t>(stage)], wave, forward))
     out.push_back(
         {k.kernel.time, scaled(k.kernel.time, slowdown_), k.kernel.communication, k.layer});
   return out;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::optimus

@@ -1,10 +1,10 @@
 #include "strategies/optimus/llm_timeline.hpp"
 
-namespace mllmsim {
+namespace mllmsim::optimus {
 namespace {
 
 RankTimeline rank_timeline(const Program& program, const Timeline& timeline,
-                           const std::vector<PassSpan>& passes) {
+                           const std::vector<lower::PassSpan>& passes) {
   RankTimeline out;
   out.passes = static_cast<std::uint32_t>(passes.size());
   Time compute_free = -kAlways, tp_free = -kAlways;
@@ -29,10 +29,10 @@ RankTimeline rank_timeline(const Program& program, const Timeline& timeline,
 }  // namespace
 
 LlmTimeline llm_timeline(const Plan& plan, const Program& program, const Timeline& timeline,
-                         const std::vector<std::vector<PassSpan>>& passes) {
+                         const std::vector<std::vector<lower::PassSpan>>& passes) {
   LlmTimeline out;
   out.span = timeline.span;
-  for (const std::vector<PassSpan>& rank : passes)
+  for (const std::vector<lower::PassSpan>& rank : passes)
     out.ranks.push_back(rank_timeline(program, timeline, rank));
   const auto n = plan.micro_batches.front().size();
   out.forward_start.resize(n);
@@ -50,4 +50,4 @@ LlmTimeline llm_timeline(const Plan& plan, const Program& program, const Timelin
   return out;
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::optimus

@@ -6,10 +6,10 @@
 
 #include <vector>
 
-#include "sim/simulation.hpp"
+#include "sim/kernel/simulation.hpp"
 #include "strategies/lower/lower.hpp"
 
-namespace mllmsim {
+namespace mllmsim::optimus {
 
 inline constexpr Time kAlways{INT64_MAX / 4};
 
@@ -40,6 +40,6 @@ struct LlmTimeline {
 };
 
 LlmTimeline llm_timeline(const Plan& plan, const Program& program, const Timeline& timeline,
-                         const std::vector<std::vector<PassSpan>>& passes);
+                         const std::vector<std::vector<lower::PassSpan>>& passes);
 
-}  // namespace mllmsim
+}  // namespace mllmsim::optimus

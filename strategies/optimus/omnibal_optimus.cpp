@@ -3,31 +3,31 @@
 // the encoders.
 #include <algorithm>
 
-#include "strategies/data/pass.hpp"
 #include "strategies/omnibal/adaptive_recompute.hpp"
 #include "strategies/omnibal/balanced_model.hpp"
 #include "strategies/optimus/encoder_search.hpp"
 #include "strategies/optimus/planner.hpp"
-#include "strategies/partition.hpp"
+#include "strategies/plans/partition.hpp"
+#include "strategies/plans/pass.hpp"
 
-namespace mllmsim {
+namespace mllmsim::optimus {
 namespace {
 
 class OmnibalOptimus : public Strategy {
  public:
   Plan plan(const Job& job, const CostContext& costs) const override {
-    const Job packed = with_packs(job);
-    const auto pass = pass_of(packed);
+    const Job packed = omnibal::with_packs(job);
+    const auto pass = plans::pass_of(packed);
     Plan llm = plan_of_llm(packed, costs, pass);
-    if (is_on(job, "model"))
-      llm.stages = balanced_partition(packed, costs, llm_layers(job.model), llm);
-    if (is_on(job, "memory") && !job.model.encoders.empty()) {
+    if (omnibal::is_on(job, "model"))
+      llm.stages = omnibal::balanced_partition(packed, costs, llm_layers(job.model), llm);
+    if (omnibal::is_on(job, "memory") && !job.model.encoders.empty()) {
       const MicroBatch largest =
-          pass ? largest_micro_batch(packed, *pass) : uniform_micro_batch(packed);
+          pass ? plans::largest_micro_batch(packed, *pass) : plans::uniform_micro_batch(packed);
       Job beside = packed;
       beside.cluster.gpu_memory =
           std::max(Bytes{}, beside.cluster.gpu_memory - frugal_encoder_memory(packed, costs, llm));
-      adapt_recompute(beside, costs, largest, llm);
+      omnibal::adapt_recompute(beside, costs, largest, llm);
     }
     return plan_encoders(packed, costs, std::move(llm));
   }
@@ -35,7 +35,7 @@ class OmnibalOptimus : public Strategy {
 
 std::vector<OptionSpec> options() {
   std::vector<OptionSpec> all = encoder_options();
-  for (const OptionSpec& o : omnibal_options()) all.push_back(o);
+  for (const OptionSpec& o : omnibal::omnibal_options()) all.push_back(o);
   return all;
 }
 
@@ -44,4 +44,4 @@ const Registration registration{
      options(), [] { return std::unique_ptr<Strategy>(new OmnibalOptimus); }}};
 
 }  // namespace
-}  // namespace mllmsim
+}  // namespace mllmsim::optimus

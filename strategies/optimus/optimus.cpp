@@ -1,15 +1,15 @@
 // Optimus (ATC 2025): the LLM has the whole pipeline to itself, and the encoders run inside its
 // bubbles with parallel sizes of their own (planner.hpp).
 #include "strategies/optimus/planner.hpp"
-#include "strategies/partition.hpp"
+#include "strategies/plans/partition.hpp"
 
-namespace mllmsim {
+namespace mllmsim::optimus {
 namespace {
 
 class Optimus : public Strategy {
  public:
   Plan plan(const Job& job, const CostContext& costs) const override {
-    return plan_encoders(job, costs, plan_of_llm(job, costs, pass_of(job)));
+    return plan_encoders(job, costs, plan_of_llm(job, costs, plans::pass_of(job)));
   }
 };
 
@@ -18,4 +18,4 @@ const Registration registration{
      encoder_options(), [] { return std::unique_ptr<Strategy>(new Optimus); }}};
 
 }  // namespace
-}  // namespace mllmsim
+}  // namespace mllmsim::optimus

@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <optional>
 
-#include "sim/bubbles.hpp"
-#include "sim/errors.hpp"
-#include "sim/simulation.hpp"
+#include "sim/account/bubbles.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/kernel/simulation.hpp"
 #include "strategies/optimus/encoder_search.hpp"
-#include "strategies/partition.hpp"
-#include "strategies/plan_memory.hpp"
+#include "strategies/plans/partition.hpp"
+#include "strategies/run/plan_memory.hpp"
 
-namespace mllmsim {
+namespace mllmsim::optimus {
 namespace {
 
 struct Simulated {
@@ -82,7 +82,7 @@ class Planner {
         std::min(job_.cluster.gpu_memory, scaled(frugal, 1 + memory_overhead_limit()));
     for (std::size_t d = 0; d < llm.stages.size(); ++d)
       space.memory_left.push_back(limit - job_.software.memory_reserve -
-                                  rank_state(job_, llm, static_cast<int>(d)).state.total() -
+                                  run::rank_state(job_, llm, static_cast<int>(d)).state.total() -
                                   peak(profile[d]));
 
     const Simulated coarse = best(llm, gaps, space, Placement::coarse, 1);
@@ -103,8 +103,8 @@ class Planner {
     LlmTimeline gaps;
   };
   Alone simulate_alone(const Plan& llm) const {
-    std::vector<std::vector<PassSpan>> passes;
-    Program program = lower(job_, llm, &costs_, passes);
+    std::vector<std::vector<lower::PassSpan>> passes;
+    Program program = lower::lower(job_, llm, &costs_, passes);
     Timeline timeline = simulate(program, costs_.network.link_bandwidths());
     LlmTimeline gaps = llm_timeline(llm, program, timeline, passes);
     return {std::move(program), std::move(timeline), std::move(gaps)};
@@ -141,11 +141,11 @@ class Planner {
       order_kernels(job_, llm, gaps, costs_, placement, ranked[i]);
       Simulated s{llm, {}, ranked[i].encoder_time, 1, {}};
       s.plan.encoders = std::move(ranked[i].plan);
-      const Program program = lower(job_, s.plan, &costs_);
+      const Program program = lower::lower(job_, s.plan, &costs_);
       const Timeline timeline = simulate(program, costs_.network.link_bandwidths());
       s.span = timeline.span;
       s.hidden = hidden_share(program, timeline, gaps);
-      s.memory = peak_memory(job_, s.plan, memory_profile(program, timeline));
+      s.memory = run::peak_memory(job_, s.plan, memory_profile(program, timeline));
       if (!best || s.span < best->span) best = std::move(s);
     }
     return std::move(*best);
@@ -155,7 +155,7 @@ class Planner {
             const std::vector<DeviceTime>& alone, Bytes frugal) const {
     std::vector<Fact>& facts = chosen.plan.facts;
     const EncoderPlan& e = *chosen.plan.encoders;
-    const Parallelism own = encoder_parallelism(job_, e);
+    const Parallelism own = lower::encoder_parallelism(job_, e);
     std::vector<std::size_t> share(
         static_cast<std::size_t>(e.groups(job_.parallelism.pipeline_model_parallel_size)));
     for (const EncoderWave& w : e.waves) share[w.group] += w.micro_batches.size();
@@ -200,9 +200,9 @@ class Planner {
       for (const OptionSpec& o : info->options) job.options[o.name] = o.default_value;
       Plan plan = info->make()->plan(job, costs_);
       plan.micro_batches = {plan.micro_batches.front()};
-      const Program program = lower(job, plan, &costs_);
+      const Program program = lower::lower(job, plan, &costs_);
       const Timeline timeline = simulate(program, costs_.network.link_bandwidths());
-      const Bytes m = peak_memory(job, plan, memory_profile(program, timeline));
+      const Bytes m = run::peak_memory(job, plan, memory_profile(program, timeline));
       least = least ? std::min(*least, m) : m;
     }
     return *least;
@@ -221,12 +221,13 @@ std::vector<Layer> llm_layers(const Model& model) {
   return out;
 }
 
-Plan plan_of_llm(const Job& job, const CostContext& costs, std::shared_ptr<const Batches> pass) {
+Plan plan_of_llm(const Job& job, const CostContext& costs,
+                 std::shared_ptr<const data::Batches> pass) {
   const std::vector<Layer> layers = llm_layers(job.model);
-  const MicroBatch mb = typical_micro_batch(job, pass.get());
+  const MicroBatch mb = plans::typical_micro_batch(job, pass.get());
   std::vector<double> seconds;
   for (const Layer& layer : layers) {
-    const LayerTotals t = costs.layers.total(layer, mb, recompute_of(job, layer));
+    const costs::LayerTotals t = costs.layers.total(layer, mb, plans::recompute_of(job, layer));
     seconds.push_back(to_seconds(t.forward.time + t.recompute.time + t.backward.time).value);
   }
   const Parallelism& p = job.parallelism;
@@ -237,7 +238,8 @@ Plan plan_of_llm(const Job& job, const CostContext& costs, std::shared_ptr<const
                     fmt::format("{} model stages for {} layers of the LLM, which has the pipeline "
                                 "to itself",
                                 stages, layers.size()));
-  return plan_from(job, stages_from(job, layers, balanced_cut(seconds, stages)), std::move(pass));
+  return plans::plan_from(
+      job, plans::stages_from(job, layers, plans::balanced_cut(seconds, stages)), std::move(pass));
 }
 
 Plan plan_encoders(const Job& job, const CostContext& costs, Plan llm) {
@@ -260,4 +262,4 @@ std::vector<OptionSpec> encoder_options() {
            "encoder plans may need this share more memory than the most frugal baseline", 0.12}};
 }
 
-}  // namespace mllmsim
+}  // namespace mllmsim::optimus

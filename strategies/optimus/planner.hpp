@@ -7,14 +7,15 @@
 //   3. simulate the best of them, coarse and fine, and keep the shortest step
 #pragma once
 
-#include "strategies/strategy.hpp"
+#include "strategies/job/strategy.hpp"
 
-namespace mllmsim {
+namespace mllmsim::optimus {
 
 std::vector<Layer> llm_layers(const Model& model);
 
 // The LLM's layers alone, in model stages of equal time. `pass` may be null.
-Plan plan_of_llm(const Job& job, const CostContext& costs, std::shared_ptr<const Batches> pass);
+Plan plan_of_llm(const Job& job, const CostContext& costs,
+                 std::shared_ptr<const data::Batches> pass);
 
 // Adds the encoders, and facts about them. `llm` holds only the LLM's layers.
 Plan plan_encoders(const Job& job, const CostContext& costs, Plan llm);
@@ -22,4 +23,4 @@ Plan plan_encoders(const Job& job, const CostContext& costs, Plan llm);
 // Options that plan_encoders reads.
 std::vector<OptionSpec> encoder_options();
 
-}  // namespace mllmsim
+}  // namespace mllmsim::optimus

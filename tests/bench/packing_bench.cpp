@@ -2,12 +2,14 @@
 // samples, and best fit no slower than ISF.
 #include <benchmark/benchmark.h>
 
-#include "scenarios/data_mixture.hpp"
+#include "scenarios/data_sets/data_mixture.hpp"
 #include "strategies/data/batching.hpp"
-#include "strategies/omnibal/best_fit.hpp"
-#include "strategies/omnibal/isf.hpp"
+#include "strategies/data/packing/best_fit.hpp"
+#include "strategies/data/packing/isf.hpp"
 
 namespace mllmsim {
+using namespace data;
+using namespace scenarios;
 namespace {
 
 constexpr PackLimits kLimits{9, 4096};

@@ -2,11 +2,15 @@
 // per task, share of lowering), not across machines.
 #include <benchmark/benchmark.h>
 
-#include "sim/simulation.hpp"
-#include "strategies/partition.hpp"
+#include "sim/kernel/simulation.hpp"
+#include "strategies/plans/partition.hpp"
 #include "tests/strategies/small_job.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace data;
+using namespace lower;
+using namespace plans;
 namespace {
 
 Job pipeline(std::int64_t micro_batches) {
@@ -27,14 +31,14 @@ void per_task(benchmark::State& state, std::size_t tasks) {
 void Lower(benchmark::State& state) {
   const Job job = pipeline(state.range(0));
   const Plan plan = plan_of_given_times(job);
-  for (auto _ : state) benchmark::DoNotOptimize(lower(job, plan, nullptr));
-  per_task(state, lower(job, plan, nullptr).tasks().size());
+  for (auto _ : state) benchmark::DoNotOptimize(lower::lower(job, plan, nullptr));
+  per_task(state, lower::lower(job, plan, nullptr).tasks().size());
 }
 BENCHMARK(Lower)->RangeMultiplier(8)->Range(16, 8192);
 
 void Simulate(benchmark::State& state) {
   const Job job = pipeline(state.range(0));
-  const Program program = lower(job, plan_of_given_times(job), nullptr);
+  const Program program = lower::lower(job, plan_of_given_times(job), nullptr);
   for (auto _ : state) benchmark::DoNotOptimize(simulate(program, {}));
   per_task(state, program.tasks().size());
 }
@@ -42,7 +46,7 @@ BENCHMARK(Simulate)->RangeMultiplier(8)->Range(16, 8192);
 
 void Account(benchmark::State& state) {
   const Job job = pipeline(state.range(0));
-  const Program program = lower(job, plan_of_given_times(job), nullptr);
+  const Program program = lower::lower(job, plan_of_given_times(job), nullptr);
   const Timeline timeline = simulate(program, {});
   for (auto _ : state) benchmark::DoNotOptimize(account(program, timeline));
   per_task(state, program.tasks().size());

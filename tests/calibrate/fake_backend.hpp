@@ -7,6 +7,7 @@
 #include "cost_models/calibrate/measure.hpp"
 
 namespace mllmsim::calibrate {
+using namespace costs;
 
 class FakeBackend : public Backend {
  public:

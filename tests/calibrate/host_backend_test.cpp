@@ -7,10 +7,11 @@
 #include "cost_models/calibrate/host/host_collectives.hpp"
 #include "cost_models/calibrate/plan.hpp"
 #include "cost_models/calibrate/rendezvous.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/calibrate/temporary.hpp"
 
 namespace mllmsim::calibrate {
+using namespace costs;
 namespace {
 
 using host::ThreadGroup;

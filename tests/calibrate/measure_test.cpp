@@ -5,6 +5,7 @@
 #include "tests/calibrate/fake_backend.hpp"
 
 namespace mllmsim::calibrate {
+using namespace costs;
 namespace {
 
 const Task kTask = LaunchTask{};

@@ -6,10 +6,11 @@
 #include <fstream>
 
 #include "cost_models/calibrate/shapes.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/calibrate/temporary.hpp"
 
 namespace mllmsim::calibrate {
+using namespace costs;
 namespace {
 
 std::size_t count(const Plan& plan, std::string_view name) {

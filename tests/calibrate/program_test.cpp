@@ -10,6 +10,7 @@
 #include "tests/calibrate/temporary.hpp"
 
 namespace mllmsim::calibrate {
+using namespace costs;
 namespace {
 
 struct Outcome {

@@ -6,11 +6,12 @@
 #include <iterator>
 
 #include "cost_models/calibrate/run.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/calibrate/fake_backend.hpp"
 #include "tests/calibrate/temporary.hpp"
 
 namespace mllmsim::calibrate {
+using namespace costs;
 namespace {
 
 const Header kHeader{{{"gpu", "A100"}, {"driver", "550"}}, 1410};

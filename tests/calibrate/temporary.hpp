@@ -7,6 +7,7 @@
 #include <string>
 
 namespace mllmsim::calibrate {
+using namespace costs;
 
 struct TemporaryDirectory {
   TemporaryDirectory() {

@@ -4,6 +4,7 @@
 #include "tests/cost_models/layer_fakes.hpp"
 
 namespace mllmsim {
+using namespace costs;
 namespace {
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;

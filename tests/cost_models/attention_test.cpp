@@ -1,10 +1,11 @@
 // A GPU of one SM at 1 TFLOP/s with free memory: one head of 128 queries, 128 keys, head dim 64 is
 // 4 * 128 * 128 * 64 FLOPs = 4.194304 us.
-#include "cost_models/attention.hpp"
+#include "cost_models/kernels/attention.hpp"
 
 #include <gtest/gtest.h>
 
 namespace mllmsim {
+using namespace costs;
 namespace {
 
 const Gpu kGpu{{1e12}, {1e18}, {1e11}, 1};

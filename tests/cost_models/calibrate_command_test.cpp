@@ -6,10 +6,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "cost_models/calibration.hpp"
-#include "cost_models/json_reader.hpp"
+#include "cost_models/calibration/calibration.hpp"
+#include "sim/base/json_reader.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace fit;
 namespace {
 
 class CalibrateCommand : public testing::Test {

@@ -1,10 +1,11 @@
-#include "cost_models/calibration.hpp"
+#include "cost_models/calibration/calibration.hpp"
 
 #include <gtest/gtest.h>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim {
+using namespace costs;
 namespace {
 
 const std::string kText = to_json(estimated_calibration("NVIDIA A100-SXM4-80GB"));

@@ -10,6 +10,8 @@
 #include "cost_models/fit/least_squares.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace fit;
 namespace {
 
 const Gpu kGpu = gpu_of("A100-SXM4-80GB");
@@ -186,9 +188,9 @@ TEST(Fit, IsTheSameEveryTimeAndForEveryOrderOfLines) {
   raw.header.gpu = "A100-SXM4-80GB";
   raw.gemm = gemms(estimated_calibration("A100-SXM4-80GB").gemm.large);
   raw.set_source("made up");
-  const std::string once = to_json(fit(raw, estimated_calibration("A100-SXM4-80GB")));
+  const std::string once = to_json(fit::fit(raw, estimated_calibration("A100-SXM4-80GB")));
   std::reverse(raw.gemm.begin(), raw.gemm.end());
-  EXPECT_EQ(to_json(fit(raw, estimated_calibration("A100-SXM4-80GB"))), once);
+  EXPECT_EQ(to_json(fit::fit(raw, estimated_calibration("A100-SXM4-80GB"))), once);
   EXPECT_EQ(parse_calibration(once, "x").gemm.large.provenance.from, "made up");
 }
 

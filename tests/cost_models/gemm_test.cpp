@@ -1,10 +1,11 @@
 // A GPU of 10 SMs and 10 TFLOP/s, so 1 TFLOP/s each, with one 128 x 128 tile at full rate:
 // a tile over k = 1000 is 2 * 128 * 128 * 1000 FLOPs = 32.768 us. Memory is free.
-#include "cost_models/gemm.hpp"
+#include "cost_models/kernels/gemm.hpp"
 
 #include <gtest/gtest.h>
 
 namespace mllmsim {
+using namespace costs;
 namespace {
 
 const Gpu kGpu{{10e12}, {1e18}, {1e11}, 10};

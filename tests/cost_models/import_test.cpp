@@ -3,9 +3,11 @@
 
 #include "cost_models/fit/import_kineto.hpp"
 #include "cost_models/fit/import_nccl.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace fit;
 namespace {
 
 const char* const kOld = R"(# nThread 1 nGpus 2 minBytes 1 maxBytes 64

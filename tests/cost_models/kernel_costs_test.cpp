@@ -1,13 +1,14 @@
 // The shipped calibrations load and give figures an engineer would recognise.
-#include "cost_models/kernel_costs.hpp"
+#include "cost_models/calibration/calibrated_costs.hpp"
 
 #include <gtest/gtest.h>
 
-#include "cost_models/calibration.hpp"
-#include "cost_models/json_reader.hpp"
-#include "sim/errors.hpp"
+#include "cost_models/calibration/calibration.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/json_reader.hpp"
 
 namespace mllmsim {
+using namespace costs;
 namespace {
 
 const std::filesystem::path kFolder =

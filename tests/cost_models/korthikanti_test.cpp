@@ -3,9 +3,11 @@
 // fused bias-GELU and bias-dropout-add.
 #include <gtest/gtest.h>
 
+#include "cost_models/calibration/calibrated_costs.hpp"
 #include "cost_models/layers/layer_costs.hpp"
 
 namespace mllmsim {
+using namespace costs;
 namespace {
 
 struct Times {

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/cost_models/layer_fakes.hpp"
 
 namespace mllmsim {
+using namespace costs;
 namespace {
 
 constexpr Layer kVitBlock{LayerKind::block, 0, 0};  // of internvl()

@@ -7,6 +7,7 @@
 #include "cost_models/layers/layer_costs.hpp"
 
 namespace mllmsim {
+using namespace costs;
 
 // 1 ns per MFLOP, 1 ns per kB moved, 10 ns per kB communicated; remembers GEMM shapes.
 class SimpleCosts : public KernelCosts {

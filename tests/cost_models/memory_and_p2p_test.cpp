@@ -1,9 +1,10 @@
 #include <gtest/gtest.h>
 
-#include "cost_models/memory_bound.hpp"
-#include "cost_models/p2p.hpp"
+#include "cost_models/kernels/memory_bound.hpp"
+#include "cost_models/kernels/p2p.hpp"
 
 namespace mllmsim {
+using namespace costs;
 namespace {
 
 // 1 TB/s; norms reach 80 % of it on rows of 1024 and 40 % from 4096.

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace fit;
 namespace {
 
 const char* const kLines = R"({"header": {"gpu": "A100-SXM4-80GB", "source": "node 7", "uuid": 3}}

@@ -1,8 +1,9 @@
-#include "cost_models/size_curve.hpp"
+#include "cost_models/kernels/size_curve.hpp"
 
 #include <gtest/gtest.h>
 
 namespace mllmsim {
+using namespace costs;
 namespace {
 
 // 10 us up to 1 KB, then a kink, then 1 GB/s.

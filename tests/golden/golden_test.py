@@ -17,7 +17,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 STEPS = 4  # of a pass over a data set
-NOT_FIGURES = {"scenario_hash", "calibration_hash", "seed", "plan", "stages"}
+NOT_FIGURES = {"scenario_hash", "calibration_hash", "seed", "plan", "stages", "steps"}
 STAGE_COLUMNS = [
     "blocks", "recomputed_blocks", "parameters", "forward_s", "backward_s", "busy_s", "bubble_s",
     "weights_bytes", "gradients_bytes", "optimizer_bytes", "peak_activations_bytes", "peak_memory_bytes",

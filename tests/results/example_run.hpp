@@ -2,9 +2,11 @@
 // on the way shows.
 #pragma once
 
-#include "results/run_result.hpp"
+#include "results/run/run_result.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace results;
 
 inline RunResult example_run() {
   constexpr std::int64_t kGib = 1LL << 30;

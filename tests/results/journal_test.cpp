@@ -6,11 +6,14 @@
 #include <fstream>
 
 #include "results/sweep/record.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/results/example_run.hpp"
 #include "tests/results/temporary_directory.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace results;
+using namespace sweep;
 namespace {
 
 // Fields that a journal keeps: everything but steps, timelines and the scenario's text.

@@ -1,4 +1,4 @@
-#include "results/json.hpp"
+#include "results/text/json.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,9 @@
 #include "tests/results/example_run.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace results;
+using namespace tables;
 namespace {
 
 boost::json::value parsed(const std::vector<RunResult>& runs) {

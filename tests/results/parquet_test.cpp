@@ -1,12 +1,13 @@
-#include "results/parquet.hpp"
+#include "sim/tables/parquet.hpp"
 
 #include <gtest/gtest.h>
 
-#include "sim/atomic_file.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/atomic_file.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/results/temporary_directory.hpp"
 
 namespace mllmsim {
+using namespace tables;
 namespace {
 
 StringColumn strings(std::initializer_list<const char*> values) {

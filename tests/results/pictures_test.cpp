@@ -1,14 +1,18 @@
 // Pictures of a step as values: what is drawn where, before any backend sees it.
 #include <gtest/gtest.h>
 
-#include "results/pictures/lanes.hpp"
-#include "results/pictures/span_look.hpp"
-#include "results/pictures/thin.hpp"
-#include "results/pictures/timeline_chart.hpp"
+#include "results/charts/lanes.hpp"
+#include "results/charts/span_look.hpp"
+#include "results/charts/thin.hpp"
+#include "results/charts/timeline_chart.hpp"
 #include "results/plot/layout.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim {
+using namespace charts;
+using namespace costs;
+using namespace plot;
+using namespace results;
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;

@@ -9,11 +9,15 @@
 #include <optional>
 #include <thread>
 
-#include "results/calibration_chart.hpp"
-#include "sim/errors.hpp"
+#include "results/charts/calibration_chart.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/results/temporary_directory.hpp"
 
 namespace mllmsim {
+using namespace charts;
+using namespace costs;
+using namespace fit;
+using namespace plot;
 namespace {
 
 Chart tiny() {

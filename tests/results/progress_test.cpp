@@ -1,4 +1,4 @@
-#include "results/progress.hpp"
+#include "sim/base/progress.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,16 @@
-#include "results/run_tables.hpp"
+#include "results/run/run_tables.hpp"
 
 #include <gtest/gtest.h>
 
-#include "sim/atomic_file.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/atomic_file.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/results/example_run.hpp"
 #include "tests/results/temporary_directory.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace results;
+using namespace tables;
 namespace {
 
 std::string column_names(const Table& table) {

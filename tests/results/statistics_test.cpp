@@ -1,14 +1,20 @@
-#include "results/statistics.hpp"
+#include "results/validation/statistics.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "results/run_metric.hpp"
-#include "results/validation.hpp"
+#include "results/validation/run_metric.hpp"
+#include "results/validation/validation.hpp"
 #include "tests/results/example_run.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace data;
+using namespace results;
+using namespace scenarios;
+using namespace tables;
+using namespace validation;
 namespace {
 
 TEST(Statistics, QuantilesLieBetweenTheirNeighbours) {

@@ -1,14 +1,16 @@
-#include "results/summary.hpp"
+#include "results/text/summary.hpp"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <sstream>
 
-#include "results/text_table.hpp"
+#include "results/text/text_table.hpp"
 #include "tests/results/example_run.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace results;
 namespace {
 
 TEST(Summary, OneRun) {

@@ -1,12 +1,17 @@
 // Pictures of tables as values.
-#include "results/pictures/table_charts.hpp"
+#include "results/charts/table_charts.hpp"
 
 #include <gtest/gtest.h>
 
-#include "results/run_tables.hpp"
-#include "sim/errors.hpp"
+#include "results/run/run_tables.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim {
+using namespace charts;
+using namespace costs;
+using namespace plot;
+using namespace results;
+using namespace tables;
 namespace {
 
 using Integers = std::vector<std::int64_t>;

@@ -3,11 +3,14 @@
 
 #include <cmath>
 
-#include "results/csv.hpp"
-#include "results/json.hpp"
-#include "results/text_table.hpp"
+#include "results/text/json.hpp"
+#include "results/text/text_table.hpp"
+#include "sim/tables/csv.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace results;
+using namespace tables;
 namespace {
 
 Table small_table() {

@@ -1,12 +1,16 @@
 // Lengths files: every format gives the same samples, and says where it is wrong.
 #include <gtest/gtest.h>
 
-#include "results/parquet.hpp"
-#include "scenarios/data_lengths.hpp"
-#include "sim/errors.hpp"
+#include "scenarios/data_sets/data_lengths.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/tables/parquet.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
+using namespace costs;
+using namespace data;
+using namespace scenarios;
+using namespace tables;
 namespace {
 
 const std::vector<Sample> kTwo = {{5, 1359}, {1, 307}};

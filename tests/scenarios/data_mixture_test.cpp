@@ -4,14 +4,17 @@
 
 #include <cmath>
 
-#include "scenarios/data_mixture.hpp"
-#include "scenarios/shipped_files.hpp"
-#include "sim/errors.hpp"
+#include "scenarios/data_sets/data_mixture.hpp"
+#include "scenarios/files/shipped_files.hpp"
+#include "sim/base/errors.hpp"
 #include "strategies/data/batching.hpp"
-#include "strategies/omnibal/isf.hpp"
+#include "strategies/data/packing/isf.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
+using namespace costs;
+using namespace data;
+using namespace scenarios;
 namespace {
 
 constexpr const char* kMixture = R"(

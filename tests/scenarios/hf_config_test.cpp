@@ -1,12 +1,15 @@
 // Excerpts of config.json files: only the keys that matter here.
-#include "scenarios/hf_config.hpp"
+#include "scenarios/read/hf_config.hpp"
 
 #include <gtest/gtest.h>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
+using namespace costs;
+using namespace data;
+using namespace scenarios;
 namespace {
 
 std::string converted(const std::string& json, ModelPart part) {

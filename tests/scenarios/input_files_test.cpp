@@ -1,12 +1,15 @@
 // Files that many scenarios share are read once, and what was read is known by its hash.
-#include "scenarios/input_files.hpp"
+#include "scenarios/files/input_files.hpp"
 
 #include <gtest/gtest.h>
 
-#include "scenarios/scenario.hpp"
+#include "scenarios/read/scenario.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
+using namespace costs;
+using namespace data;
+using namespace scenarios;
 namespace {
 
 TEST(InputFiles, AFileIsReadOnce) {

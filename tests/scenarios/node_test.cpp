@@ -1,10 +1,11 @@
 #include <gtest/gtest.h>
 
-#include "scenarios/node.hpp"
-#include "scenarios/toml_parse.hpp"
-#include "sim/errors.hpp"
+#include "scenarios/tree/node.hpp"
+#include "scenarios/tree/toml_parse.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim {
+using namespace scenarios;
 namespace {
 
 TEST(Node, RemembersWhereItWasWritten) {

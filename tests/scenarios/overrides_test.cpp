@@ -1,9 +1,10 @@
 #include <gtest/gtest.h>
 
-#include "scenarios/merge.hpp"
-#include "scenarios/toml_parse.hpp"
+#include "scenarios/tree/merge.hpp"
+#include "scenarios/tree/toml_parse.hpp"
 
 namespace mllmsim {
+using namespace scenarios;
 namespace {
 
 std::string overridden(const std::string& text, const std::vector<std::string>& overrides) {

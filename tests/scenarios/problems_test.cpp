@@ -1,10 +1,13 @@
 // Golden error texts: what a user sees, whole.
 #include <gtest/gtest.h>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
+using namespace costs;
+using namespace data;
+using namespace scenarios;
 namespace {
 
 std::string changed(const std::string& from, const std::string& to) {

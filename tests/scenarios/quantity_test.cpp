@@ -1,8 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "scenarios/quantity.hpp"
+#include "scenarios/tree/quantity.hpp"
 
 namespace mllmsim {
+using namespace scenarios;
 namespace {
 
 double value(std::string_view text, const Dimension& dimension) {

@@ -5,11 +5,14 @@
 #include <random>
 #include <sstream>
 
-#include "scenarios/toml_parse.hpp"
-#include "sim/errors.hpp"
+#include "scenarios/tree/toml_parse.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
+using namespace costs;
+using namespace data;
+using namespace scenarios;
 namespace {
 
 using Random = std::mt19937;

@@ -4,6 +4,9 @@
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
+using namespace costs;
+using namespace data;
+using namespace scenarios;
 namespace {
 
 Job job_with(const std::vector<std::string>& overrides) {

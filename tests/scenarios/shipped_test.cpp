@@ -3,11 +3,14 @@
 
 #include <cstdlib>
 
-#include "scenarios/toml_parse.hpp"
-#include "sim/errors.hpp"
+#include "scenarios/tree/toml_parse.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
+using namespace costs;
+using namespace data;
+using namespace scenarios;
 namespace {
 
 TEST(Shipped, EveryFileHasADescription) {

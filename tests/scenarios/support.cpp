@@ -4,10 +4,13 @@
 #include <atomic>
 #include <fstream>
 
-#include "sim/errors.hpp"
-#include "strategies/strategy.hpp"
+#include "sim/base/errors.hpp"
+#include "strategies/job/strategy.hpp"
 
 namespace mllmsim::test {
+using namespace costs;
+using namespace data;
+using namespace scenarios;
 namespace {
 
 // A strategy with an option of every type, which plans nothing.

@@ -4,9 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/scenario.hpp"
+#include "scenarios/read/scenario.hpp"
 
 namespace mllmsim::test {
+using namespace costs;
+using namespace data;
+using namespace scenarios;
 
 // A directory that lives as long as the object. It holds a calibration, "gpu.json", since every run
 // with a cost model must name one that exists.

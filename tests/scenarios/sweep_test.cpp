@@ -1,16 +1,19 @@
 // What a sweep varies, from tables and from the command line.
-#include "scenarios/sweep.hpp"
+#include "scenarios/sweeps/sweep.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "scenarios/sweep_values.hpp"
-#include "scenarios/toml_parse.hpp"
-#include "sim/errors.hpp"
-#include "strategies/strategy.hpp"
+#include "scenarios/sweeps/sweep_values.hpp"
+#include "scenarios/tree/toml_parse.hpp"
+#include "sim/base/errors.hpp"
+#include "strategies/job/strategy.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
+using namespace costs;
+using namespace data;
+using namespace scenarios;
 namespace {
 
 std::string list(const std::string& text) {

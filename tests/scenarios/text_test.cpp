@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "scenarios/hash.hpp"
-#include "scenarios/text.hpp"
+#include "sim/base/hash.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim {
 namespace {

@@ -1,11 +1,11 @@
-#include "sim/atomic_file.hpp"
+#include "sim/base/atomic_file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <csignal>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/results/temporary_directory.hpp"
 
 namespace mllmsim {

@@ -1,5 +1,6 @@
 // Routes and ring loads on two nodes of four GPUs with two NICs each.
-#include "sim/cluster.hpp"
+#include "sim/world/cluster.hpp"
+#include "sim/world/network.hpp"
 
 #include <gtest/gtest.h>
 

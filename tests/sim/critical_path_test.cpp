@@ -1,5 +1,5 @@
 // The chain of tasks that makes a step as long as it is, on programs of a few tasks.
-#include "sim/critical_path.hpp"
+#include "sim/account/critical_path.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Parameter counts against what the models' authors say,
 // and what is trained decides where gradients flow.
-#include "sim/model.hpp"
+#include "sim/world/model.hpp"
 
 #include <gtest/gtest.h>
 

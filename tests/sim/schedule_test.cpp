@@ -1,5 +1,5 @@
 // Orders against Megatron's, written out by hand for the smallest interesting pipelines.
-#include "sim/schedule.hpp"
+#include "sim/kernel/schedule.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -1,9 +1,9 @@
 // The event kernel on programs of a few tasks, with times worked out by hand.
-#include "sim/simulation.hpp"
+#include "sim/kernel/simulation.hpp"
 
 #include <gtest/gtest.h>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim {
 namespace {

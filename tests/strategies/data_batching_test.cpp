@@ -7,6 +7,7 @@
 #include "strategies/data/batching.hpp"
 
 namespace mllmsim {
+using namespace data;
 namespace {
 
 using Samples = std::vector<Sample>;

@@ -8,6 +8,9 @@
 #include "tests/strategies/small_job.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace data;
+using namespace lower;
 namespace {
 
 Job random_job(const std::string& strategy) {

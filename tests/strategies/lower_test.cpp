@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/strategies/small_job.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace data;
+using namespace lower;
 namespace {
 
 Time kind_total(const Simulated& s, BubbleKind kind) {

@@ -2,13 +2,18 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "strategies/data/pass.hpp"
 #include "strategies/omnibal/adaptive_recompute.hpp"
 #include "strategies/omnibal/partition_search.hpp"
-#include "strategies/partition.hpp"
+#include "strategies/plans/partition.hpp"
+#include "strategies/plans/pass.hpp"
 #include "tests/strategies/small_job.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace data;
+using namespace lower;
+using namespace omnibal;
+using namespace plans;
 namespace {
 
 std::vector<Seconds> seconds(std::initializer_list<double> values) {

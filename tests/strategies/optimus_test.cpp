@@ -5,6 +5,9 @@
 #include "tests/strategies/small_job.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace data;
+using namespace lower;
 namespace {
 
 Job optimus_job(const std::string& schedule = "fine") {

@@ -5,10 +5,11 @@
 #include <algorithm>
 
 #include "strategies/data/batching.hpp"
-#include "strategies/omnibal/best_fit.hpp"
-#include "strategies/omnibal/isf.hpp"
+#include "strategies/data/packing/best_fit.hpp"
+#include "strategies/data/packing/isf.hpp"
 
 namespace mllmsim {
+using namespace data;
 namespace {
 
 using Samples = std::vector<Sample>;

@@ -1,4 +1,4 @@
-#include "strategies/partition.hpp"
+#include "strategies/plans/partition.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -6,6 +6,8 @@
 #include <numeric>
 
 namespace mllmsim {
+using namespace data;
+using namespace plans;
 namespace {
 
 using Sizes = std::vector<std::size_t>;

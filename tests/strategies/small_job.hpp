@@ -3,14 +3,17 @@
 
 #include <memory>
 
-#include "cost_models/kernel_costs.hpp"
-#include "sim/bubbles.hpp"
-#include "sim/memory.hpp"
-#include "sim/simulation.hpp"
+#include "cost_models/calibration/calibrated_costs.hpp"
+#include "sim/account/bubbles.hpp"
+#include "sim/account/memory.hpp"
+#include "sim/kernel/simulation.hpp"
+#include "strategies/job/strategy.hpp"
 #include "strategies/lower/lower.hpp"
-#include "strategies/strategy.hpp"
 
 namespace mllmsim {
+using namespace costs;
+using namespace data;
+using namespace lower;
 
 inline Job small_job() {
   Job job;
@@ -71,7 +74,7 @@ struct Simulated {
 };
 
 inline Simulated simulate_plan(const Job& job, const Plan& plan, const CostContext& costs) {
-  Program program = lower(job, plan, &costs);
+  Program program = lower::lower(job, plan, &costs);
   Timeline timeline = simulate(program, costs.network.link_bandwidths());
   auto devices = account(program, timeline);
   return {plan, std::move(program), std::move(timeline), std::move(devices)};

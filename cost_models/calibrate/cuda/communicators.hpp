@@ -32,18 +32,18 @@ class Communicators {
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
 
-  std::unique_ptr<GroupWork> collective(const Collective& collective);
+  std::unique_ptr<GroupWork> collective(const costs::Collective& collective);
   std::unique_ptr<GroupWork> message(const P2pTask& task);  // from rank 0 to rank 1
   double agree(double value);                               // node 0's, on all nodes
   static std::string version();
 
  private:
   class Group;
-  std::shared_ptr<Group> group(const GroupShape& shape);
+  std::shared_ptr<Group> group(const costs::GroupShape& shape);
 
   int devices_;
   Rendezvous rendezvous_;
-  std::map<GroupShape, std::shared_ptr<Group>> groups_;
+  std::map<costs::GroupShape, std::shared_ptr<Group>> groups_;
 };
 
 }  // namespace mllmsim::calibrate::cuda

@@ -38,7 +38,7 @@ void on_each_rank(int ranks, const Body& body) {
     if (failure) std::rethrow_exception(failure);
 }
 
-std::string name_of(const GroupShape& shape) {
+std::string name_of(const costs::GroupShape& shape) {
   return fmt::format("n{}r{}", shape.nodes, shape.ranks);
 }
 
@@ -47,7 +47,7 @@ std::string name_of(const GroupShape& shape) {
 // The communicators of a group's ranks on this node; none if this node is outside.
 class Communicators::Group {
  public:
-  Group(const GroupShape& group_shape, const Rendezvous& rendezvous) : shape(group_shape) {
+  Group(const costs::GroupShape& group_shape, const Rendezvous& rendezvous) : shape(group_shape) {
     ncclUniqueId id{};
     if (rendezvous.node_rank == 0) check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
     if (shape.nodes > 1) {
@@ -77,7 +77,7 @@ class Communicators::Group {
 
   int local() const { return static_cast<int>(comms.size()); }
 
-  const GroupShape shape;
+  const costs::GroupShape shape;
   int first_rank = 0;
   std::vector<ncclComm_t> comms;
 };
@@ -158,20 +158,20 @@ class NcclWork : public GroupWork {
 };
 
 // Counts in bf16 elements: the whole buffer, and one rank's part of it.
-Launch launch_of(const Collective& c) {
+Launch launch_of(const costs::Collective& c) {
   const auto whole = static_cast<std::size_t>(std::max<std::int64_t>(1, c.bytes.value / 2));
   const std::size_t part =
       std::max<std::size_t>(1, whole / static_cast<std::size_t>(c.group.ranks));
   switch (c.op) {
-    case CollectiveOp::all_gather:
+    case costs::CollectiveOp::all_gather:
       return [part](const void* in, void* out, int, ncclComm_t comm, cudaStream_t stream) {
         return ncclAllGather(in, out, part, ncclBfloat16, comm, stream);
       };
-    case CollectiveOp::reduce_scatter:
+    case costs::CollectiveOp::reduce_scatter:
       return [part](const void* in, void* out, int, ncclComm_t comm, cudaStream_t stream) {
         return ncclReduceScatter(in, out, part, ncclBfloat16, ncclSum, comm, stream);
       };
-    case CollectiveOp::all_reduce:
+    case costs::CollectiveOp::all_reduce:
       return [whole](const void* in, void* out, int, ncclComm_t comm, cudaStream_t stream) {
         return ncclAllReduce(in, out, whole, ncclBfloat16, ncclSum, comm, stream);
       };
@@ -189,14 +189,14 @@ Communicators::~Communicators() {
     if (shape.nodes > 1) clean_up(rendezvous_, name_of(shape));
 }
 
-std::shared_ptr<Communicators::Group> Communicators::group(const GroupShape& shape) {
+std::shared_ptr<Communicators::Group> Communicators::group(const costs::GroupShape& shape) {
   if (shape.ranks_per_node() > devices_) throw CannotMeasure("more ranks than GPUs");
   std::shared_ptr<Group>& found = groups_[shape];
   if (!found) found = std::make_shared<Group>(shape, rendezvous_);
   return found;
 }
 
-std::unique_ptr<GroupWork> Communicators::collective(const Collective& c) {
+std::unique_ptr<GroupWork> Communicators::collective(const costs::Collective& c) {
   // Room for a part of at least one element for every rank.
   const std::int64_t bytes = std::max<std::int64_t>(c.bytes.value, 2 * c.group.ranks);
   return std::make_unique<NcclWork<Group>>(group(c.group), bytes, launch_of(c));

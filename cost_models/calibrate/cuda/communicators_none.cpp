@@ -42,7 +42,7 @@ Communicators::Communicators(int devices, Rendezvous rendezvous)
 }
 Communicators::~Communicators() = default;
 
-std::unique_ptr<GroupWork> Communicators::collective(const Collective&) {
+std::unique_ptr<GroupWork> Communicators::collective(const costs::Collective&) {
   throw CannotMeasure("built without NCCL");
 }
 

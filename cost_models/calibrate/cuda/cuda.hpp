@@ -13,7 +13,7 @@
 
 #include "cost_models/calibrate/backend.hpp"
 #include "cost_models/calibrate/cuda/kernels.hpp"
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim::calibrate::cuda {
 

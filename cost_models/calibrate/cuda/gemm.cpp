@@ -25,14 +25,14 @@ struct Layout {
   int pitch_a, pitch_b;
 };
 
-Layout layout(const Gemm& g) {
+Layout layout(const costs::Gemm& g) {
   const int m = static_cast<int>(g.m), n = static_cast<int>(g.n), k = static_cast<int>(g.k);
   switch (g.pass) {
-    case GemmPass::forward:
+    case costs::GemmPass::forward:
       return {CUBLAS_OP_T, CUBLAS_OP_N, n, m, k, k, k};
-    case GemmPass::input_gradient:
+    case costs::GemmPass::input_gradient:
       return {CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, n, k};
-    case GemmPass::weight_gradient:
+    case costs::GemmPass::weight_gradient:
       return {CUBLAS_OP_N, CUBLAS_OP_T, m, n, k, m, n};
   }
   throw InternalError("unknown GEMM pass");
@@ -59,9 +59,9 @@ std::string CublasHandle::version() const {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-Kernel gemm_kernel(const Gemm& g, const CublasHandle& cublas) {
+Kernel gemm_kernel(const costs::Gemm& g, const CublasHandle& cublas) {
   const Layout l = layout(g);
-  const bool wide = g.pass == GemmPass::weight_gradient;
+  const bool wide = g.pass == costs::GemmPass::weight_gradient;
   const auto a = random_buffer<bf16>(std::int64_t{l.rows} * l.inner);
   const auto b = random_buffer<bf16>(std::int64_t{l.inner} * l.columns);
   const auto c = random_buffer<bf16>(std::int64_t{l.rows} * l.columns * (wide ? 2 : 1));

@@ -67,19 +67,19 @@ Kernel memory_kernel(const MemoryTask& t) {
     throw CannotMeasure("rows must be multiples of 8 long");
   const int rows = static_cast<int>(t.rows), row_length = static_cast<int>(t.row_length);
   switch (t.op) {
-    case MemoryOp::elementwise:
+    case costs::MemoryOp::elementwise:
       return elementwise_kernel(t.rows * t.row_length, t.activation);
-    case MemoryOp::norm:
+    case costs::MemoryOp::norm:
       return norm_kernel(rows, row_length, false);
-    case MemoryOp::norm_backward:
+    case costs::MemoryOp::norm_backward:
       return norm_kernel(rows, row_length, true);
-    case MemoryOp::softmax:
+    case costs::MemoryOp::softmax:
       return softmax_kernel(rows, row_length, false);
-    case MemoryOp::cross_entropy:
+    case costs::MemoryOp::cross_entropy:
       return softmax_kernel(rows, row_length, true);
-    case MemoryOp::embedding:
+    case costs::MemoryOp::embedding:
       return embedding_kernel(rows, row_length);
-    case MemoryOp::optimizer:
+    case costs::MemoryOp::optimizer:
       return optimizer_kernel(t.rows * t.row_length);
   }
   throw InternalError("unknown memory-bound kernel");

@@ -25,7 +25,7 @@ class CublasHandle {
 };
 
 // `cublas` must outlive the kernel.
-Kernel gemm_kernel(const Gemm& gemm, const CublasHandle& cublas);
+Kernel gemm_kernel(const costs::Gemm& gemm, const CublasHandle& cublas);
 Kernel memory_kernel(const MemoryTask& task);
 Kernel copy_kernel(const CopyTask& task);
 

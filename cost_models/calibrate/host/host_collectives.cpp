@@ -23,7 +23,7 @@ void run_on_ranks(int ranks, const Body& body) {
 }  // namespace
 
 // All three keep whole buffers on input and output: the unused parts cost memory, not time.
-ThreadGroup::ThreadGroup(const Collective& c) : op_(c.op), ranks_(c.group.ranks) {
+ThreadGroup::ThreadGroup(const costs::Collective& c) : op_(c.op), ranks_(c.group.ranks) {
   const auto ranks = static_cast<std::size_t>(ranks_);
   part_ = std::max<std::size_t>(1, static_cast<std::size_t>(c.bytes.value) / sizeof(float) / ranks);
   inputs_.assign(ranks, std::vector<float>(part_ * ranks, 1.0f));
@@ -50,11 +50,11 @@ void ThreadGroup::reduce(int rank) {
 
 template <class Barrier>
 void ThreadGroup::once(int rank, Barrier& barrier) {
-  if (op_ == CollectiveOp::all_gather) {
+  if (op_ == costs::CollectiveOp::all_gather) {
     gather(rank, inputs_);
   } else {
     reduce(rank);
-    if (op_ == CollectiveOp::all_reduce) {
+    if (op_ == costs::CollectiveOp::all_reduce) {
       barrier.arrive_and_wait();
       gather(rank, outputs_);
     }

@@ -13,7 +13,7 @@ namespace mllmsim::calibrate::host {
 
 class ThreadGroup {
  public:
-  explicit ThreadGroup(const Collective& collective);
+  explicit ThreadGroup(const costs::Collective& collective);
   // Seconds per repetition, from the first start to the last end.
   double run(int repetitions);
   // Repeats until `stop` is set.
@@ -29,7 +29,7 @@ class ThreadGroup {
   void gather(int rank, const std::vector<std::vector<float>>& from);
   void reduce(int rank);
 
-  CollectiveOp op_;
+  costs::CollectiveOp op_;
   int ranks_;
   std::size_t part_;  // floats of one rank's part
   std::vector<std::vector<float>> inputs_, outputs_;

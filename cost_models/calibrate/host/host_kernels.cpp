@@ -6,7 +6,7 @@
 #include <memory>
 #include <random>
 
-#include "sim/errors.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim::calibrate::host {
 namespace {
@@ -113,17 +113,17 @@ Kernel adam_kernel(std::int64_t parameters) {
 
 }  // namespace
 
-Kernel gemm_kernel(const Gemm& g) {
+Kernel gemm_kernel(const costs::Gemm& g) {
   switch (g.pass) {
-    case GemmPass::forward:
+    case costs::GemmPass::forward:
       return with_state(
           Operands{random_matrix(g.m, g.k), random_matrix(g.n, g.k), Matrix::Zero(g.m, g.n)},
           [](Operands& o) { o.c.noalias() = o.a * o.b.transpose(); });
-    case GemmPass::input_gradient:
+    case costs::GemmPass::input_gradient:
       return with_state(
           Operands{random_matrix(g.m, g.k), random_matrix(g.k, g.n), Matrix::Zero(g.m, g.n)},
           [](Operands& o) { o.c.noalias() = o.a * o.b; });
-    case GemmPass::weight_gradient:
+    case costs::GemmPass::weight_gradient:
       return with_state(
           Operands{random_matrix(g.k, g.m), random_matrix(g.k, g.n), Matrix::Zero(g.n, g.m)},
           [](Operands& o) { o.c.noalias() += o.b.transpose() * o.a; });
@@ -143,31 +143,32 @@ Kernel attention_kernel(const AttentionTask& t) {
 }
 
 Kernel memory_kernel(const MemoryTask& t) {
-  if (t.op == MemoryOp::optimizer) return adam_kernel(t.rows * t.row_length);
+  if (t.op == costs::MemoryOp::optimizer) return adam_kernel(t.rows * t.row_length);
   Operands operands{random_matrix(t.rows, t.row_length), {}, Matrix(t.rows, t.row_length)};
-  if (t.op == MemoryOp::elementwise || t.op == MemoryOp::norm_backward) operands.b = operands.a;
+  if (t.op == costs::MemoryOp::elementwise || t.op == costs::MemoryOp::norm_backward)
+    operands.b = operands.a;
   switch (t.op) {
-    case MemoryOp::elementwise:
+    case costs::MemoryOp::elementwise:
       if (!t.activation)
         return with_state(std::move(operands), [](Operands& o) { o.c = o.a + o.b; });
       return with_state(std::move(operands), [](Operands& o) {  // GELU, tanh form
         const auto x = o.a.array();
         o.c = (0.5f * x * (1.0f + (0.797885f * (x + 0.044715f * x.cube())).tanh())).matrix();
       });
-    case MemoryOp::norm:
+    case costs::MemoryOp::norm:
       return with_state(std::move(operands), [](Operands& o) { norm(o.a, o.c); });
-    case MemoryOp::norm_backward:
+    case costs::MemoryOp::norm_backward:
       return with_state(std::move(operands), [](Operands& o) { norm_backward(o.a, o.b, o.c); });
-    case MemoryOp::softmax:
+    case costs::MemoryOp::softmax:
       return with_state(std::move(operands), [](Operands& o) {
         o.c = o.a;
         softmax_rows(o.c, false);
       });
-    case MemoryOp::embedding:
+    case costs::MemoryOp::embedding:
       return with_state(std::move(operands), [](Operands& o) { gather(o.a, o.c); });
-    case MemoryOp::cross_entropy:
+    case costs::MemoryOp::cross_entropy:
       return with_state(std::move(operands), [](Operands& o) { cross_entropy(o.a, o.c); });
-    case MemoryOp::optimizer:
+    case costs::MemoryOp::optimizer:
       break;
   }
   throw InternalError("unknown memory-bound kernel");

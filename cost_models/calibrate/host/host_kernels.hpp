@@ -10,7 +10,7 @@ namespace mllmsim::calibrate::host {
 
 using Kernel = std::function<void()>;  // owns its inputs, filled with normal random numbers
 
-Kernel gemm_kernel(const Gemm& gemm);
+Kernel gemm_kernel(const costs::Gemm& gemm);
 Kernel attention_kernel(const AttentionTask& task);
 Kernel memory_kernel(const MemoryTask& task);
 Kernel copy_kernel(const CopyTask& task);

@@ -1,0 +1,78 @@
+// KernelCosts from a calibration and the cluster's bandwidths: one call to the model of each part.
+// Immutable, so that simulations on several threads may share it.
+//
+// A calibration is of a typical GPU. Ranks of a job wait for each other within layers (tensor
+// parallelism), between stages and at the end of a step, so that a job computes at the pace of its
+// slowest GPU: the expected largest of as many normally distributed times (Blom's approximation).
+// Power and clocks differ between chips, memory and links hardly: GEMMs and attention are slowed.
+#include "cost_models/calibration/calibrated_costs.hpp"
+
+#include <boost/math/distributions/normal.hpp>
+
+namespace mllmsim::costs {
+namespace {
+
+double slowest_over_typical(const ClusterSpec& cluster) {
+  const double n = cluster.gpus();
+  const double largest = quantile(boost::math::normal(), (n - 0.375) / (n + 0.25));
+  return 1 + cluster.gpu_speed_spread * largest;
+}
+
+Cost slowed(Cost cost, double factor) {
+  cost.time = cost.time * factor;
+  return cost;
+}
+
+class CalibratedKernelCosts : public KernelCosts {
+ public:
+  CalibratedKernelCosts(const Calibration& calibration, ClusterSpec cluster)
+      : c_(calibration), cluster_(std::move(cluster)), slowest_(slowest_over_typical(cluster_)) {}
+
+  Cost gemm(const Gemm& k) const override {
+    return slowed(gemm_time(c_.gemm, c_.gpu, k), slowest_);
+  }
+  Cost attention(const Attention& k) const override {
+    return slowed(attention_time(c_.attention, c_.gpu, k), slowest_);
+  }
+  Cost memory_bound(const MemoryBound& k) const override {
+    return memory_bound_time(c_.memory_bound, c_.gpu, k);
+  }
+  Cost collective(const Collective& k) const override {
+    return collective_time(c_.collectives, cluster_, k);
+  }
+  Cost point_to_point(const PointToPoint& k) const override {
+    return p2p_time(c_.p2p, cluster_, k);
+  }
+  double gemm_slowdown_beside_collective() const override { return c_.overlap.value; }
+  FlopsPerSecond peak() const override { return c_.gpu.peak; }
+
+ private:
+  const Calibration& c_;
+  ClusterSpec cluster_;
+  double slowest_;
+};
+
+// The same with a calibration of its own. First base: made before the costs that refer to it.
+struct OwnCalibration {
+  Calibration calibration;
+};
+class OwningKernelCosts : OwnCalibration, public CalibratedKernelCosts {
+ public:
+  OwningKernelCosts(Calibration from, ClusterSpec cluster)
+      : OwnCalibration{std::move(from)},
+        CalibratedKernelCosts(OwnCalibration::calibration, std::move(cluster)) {}
+};
+
+}  // namespace
+
+std::unique_ptr<KernelCosts> read_kernel_costs(const std::filesystem::path& calibration,
+                                               const ClusterSpec& cluster) {
+  return std::make_unique<OwningKernelCosts>(read_calibration(calibration), cluster);
+}
+
+std::unique_ptr<KernelCosts> kernel_costs(const Calibration& calibration,
+                                          const ClusterSpec& cluster) {
+  return std::make_unique<CalibratedKernelCosts>(calibration, cluster);
+}
+
+}  // namespace mllmsim::costs

@@ -1,0 +1,56 @@
+// A calibration: everything measured or assumed about one kind of machine, in one JSON file.
+//
+// A calibration is data: users add one without recompiling. Keys carry their units (_us, _gb_per_s,
+// _tflops); every part carries its provenance. Reading is strict: what is missing, of the wrong
+// type or unknown is a UserError with file and JSON path. Writing is canonical: the same
+// calibration gives the same bytes.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "cost_models/kernels/attention.hpp"
+#include "cost_models/kernels/collectives.hpp"
+#include "cost_models/kernels/gemm.hpp"
+#include "cost_models/kernels/gpus.hpp"
+#include "cost_models/kernels/memory_bound.hpp"
+#include "cost_models/kernels/p2p.hpp"
+
+namespace mllmsim::costs {
+
+// Free text; empty where it is not known.
+struct CalibrationHeader {
+  std::string gpu;
+  std::string description;
+  std::string measured_by, licence, date;
+  std::string driver, cuda, cublas, nccl, clocks;
+};
+
+struct Calibration {
+  CalibrationHeader header;
+  Gpu gpu;
+  GemmModel gemm;
+  AttentionModel attention;
+  MemoryBoundModel memory_bound;
+  CollectiveModel collectives;
+  P2pModel p2p;
+  Factor overlap;  // time of a GEMM beside a collective over its time alone
+};
+
+Calibration read_calibration(const std::filesystem::path& file);
+Calibration parse_calibration(const std::string& text, const std::string& file);
+std::string to_json(const Calibration& calibration);
+
+// Data sheet times efficiencies known from other machines: every part is an estimate.
+Calibration estimated_calibration(const std::string& gpu_name);
+Calibration estimated_calibration(const std::string& gpu_name, const Gpu& gpu);
+
+// Another machine's calibration as a starting point for `gpu_name`: efficiencies are kept, the data
+// sheet changes, nothing is better than transferred.
+Calibration transferred(Calibration from, const std::string& gpu_name);
+
+// Multiplies the times of one part ("gemm", "attention", "memory_bound", "collectives",
+// "point_to_point") and marks it transferred. UserError for other names and factors not above 0.
+void scale(Calibration& calibration, const std::string& part, double factor);
+
+}  // namespace mllmsim::costs

@@ -1,0 +1,232 @@
+// The fields of a calibration file, listed once for reading and writing: describe(archive, value)
+// calls archive(key, member) for each. Archives are in calibration_json.cpp.
+#pragma once
+
+#include "cost_models/calibration/calibration.hpp"
+
+namespace mllmsim::costs {
+
+template <class A>
+void describe(A& a, CalibrationHeader& h) {
+  a("gpu", h.gpu);
+  a("description", h.description);
+  a("measured_by", h.measured_by);
+  a("licence", h.licence);
+  a("date", h.date);
+  a("driver", h.driver);
+  a("cuda", h.cuda);
+  a("cublas", h.cublas);
+  a("nccl", h.nccl);
+  a("clocks", h.clocks);
+}
+
+template <class A>
+void describe(A& a, Gpu& g) {
+  a("peak_tflops", g.peak);
+  a("memory_gb_per_s", g.memory_bandwidth);
+  a("nvlink_gb_per_s", g.nvlink_bandwidth);
+  a("sms", g.sms);
+  a.require(g.sms > 0, "sms", "expected a number above 0");
+}
+
+template <class A>
+void describe(A& a, Provenance& p) {
+  a("source", p.source);
+  a("from", p.from);
+  a("points", p.points);
+  a("median_error", p.median_error);
+  a("p90_error", p.p90_error);
+}
+
+template <class A>
+void describe(A& a, Factor& f) {
+  a.positive("factor", f.value);
+  a("source", f.source);
+  a("from", f.from);
+}
+
+template <class A>
+void describe(A& a, GemmTile& t) {
+  a("m", t.m);
+  a("n", t.n);
+  a.positive("rate", t.rate);
+  a.require(t.m > 0 && t.n > 0, "m", "expected tile sizes above 0");
+}
+
+template <class A>
+void describe(A& a, GemmParameters& p) {
+  a("provenance", p.provenance);
+  a("launch_us", p.launch);
+  a("sharpness", p.sharpness);
+  a("k_overhead", p.k_overhead);
+  a.positive("memory_efficiency", p.memory_efficiency);
+  a.positive("norm", p.norm);
+  a("split_cost_us", p.split_cost);
+  a("derate", p.derate);
+  a("derate_time_us", p.derate_time);
+  a("tiles", p.tiles);
+  a.require(!p.tiles.empty(), "tiles", "expected at least one");
+  a.require(p.sharpness >= 0 && p.sharpness <= 1, "sharpness", "expected 0 to 1");
+  a.require(p.k_overhead >= 0, "k_overhead", "expected 0 or more");
+  a.require(p.derate >= 0, "derate", "expected 0 or more");
+}
+
+template <class A>
+void describe(A& a, GemmModel& m) {
+  a("large", m.large);
+  a("all", m.all);
+  a("largest_m", m.largest_m);
+  a("largest_n", m.largest_n);
+  a("largest_k", m.largest_k);
+  a("input_gradient", m.input_gradient);
+  a("weight_gradient", m.weight_gradient);
+  a("sustained", m.sustained);
+}
+
+template <class A>
+void describe(A& a, AttentionTable& t) {
+  a("first_log2_length", t.first_length);
+  a("first_log2_heads", t.first_heads);
+  a("rows", t.rows);
+  a("columns", t.columns);
+  a("correction", t.correction);
+  a.require(t.rows >= 0 && t.columns >= 0 &&
+                t.correction.size() ==
+                    static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.columns),
+            "correction", "expected rows * columns numbers");
+}
+
+template <class A>
+void describe(A& a, AttentionKernel& k) {
+  a("head_dim", k.head_dim);
+  a("causal", k.causal);
+  a("backward", k.backward);
+  a("provenance", k.provenance);
+  a("launch_us", k.launch);
+  a.positive("rate", k.rate);
+  a("k_overhead", k.k_overhead);
+  a.positive("norm", k.norm);
+  a("table", k.table);
+  a.require(k.head_dim > 0, "head_dim", "expected a number above 0");
+  a.require(k.k_overhead >= 0, "k_overhead", "expected 0 or more");
+}
+
+template <class A>
+void describe(A& a, AttentionModel& m) {
+  a("generation", m.generation);
+  a.require(m.generation >= 1 && m.generation <= 3, "generation", "expected 1, 2 or 3");
+  a("backward", m.backward);
+  a("kernels", m.kernels);
+  bool forward = false;
+  for (const AttentionKernel& k : m.kernels) forward |= !k.backward;
+  a.require(forward, "kernels", "expected at least one forward kernel");
+}
+
+template <class A>
+void describe(A& a, RowEfficiency& r) {
+  a("row_length", r.row_length);
+  a.positive("efficiency", r.efficiency);
+  a.require(r.row_length > 0, "row_length", "expected a number above 0");
+}
+
+template <class A>
+void describe(A& a, MemoryOperation& o) {
+  a("op", o.op);
+  a("provenance", o.provenance);
+  a("rows", o.rows);
+  a.require(!o.rows.empty(), "rows", "expected at least one");
+  for (std::size_t i = 1; i < o.rows.size(); ++i)
+    a.require(o.rows[i - 1].row_length < o.rows[i].row_length, "rows", "expected rising lengths");
+}
+
+template <class A>
+void describe(A& a, MemoryBoundModel& m) {
+  a("launch_us", m.launch);
+  a("operations", m.operations);
+  a.require_each(m.operations, "operations", MemoryOp::optimizer);
+}
+
+// Sizes and times as two lists, which read better than a list of pairs.
+template <class A>
+void describe(A& a, SizeCurve& c) {
+  std::vector<double> bytes, us;
+  for (const SizePoint& p : c.points) {
+    bytes.push_back(p.bytes);
+    us.push_back(p.time.value * 1e6);
+  }
+  a("latency_us", c.latency);
+  a("bytes", bytes);
+  a("us", us);
+  a.require(!bytes.empty() && bytes.size() == us.size(), "us", "expected one time for each size");
+  c.points.clear();
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    a.require(bytes[i] > (i == 0 ? 0 : bytes[i - 1]), "bytes", "expected rising sizes above 0");
+    a.require(us[i] > 0 && (i == 0 || us[i] >= us[i - 1]), "us", "expected times that do not fall");
+    c.points.push_back({bytes[i], Seconds{us[i] * 1e-6}});
+  }
+}
+
+template <class A>
+void describe(A& a, NodeCollective& c) {
+  a("op", c.op);
+  a("ranks", c.ranks);
+  a("curve", c.curve);
+  a.require(c.ranks > 1, "ranks", "expected 2 or more");
+}
+
+template <class A>
+void describe(A& a, NetworkLine& l) {
+  a("tree", l.tree);
+  a("base_us", l.base);
+  a("network_step_us", l.network_step);
+  a("node_step_us", l.node_step);
+  a.positive("idle_efficiency", l.idle_efficiency);
+  a.positive("busy_efficiency", l.busy_efficiency);
+}
+
+template <class A>
+void describe(A& a, NetworkCollective& c) {
+  a("op", c.op);
+  a("provenance", c.provenance);
+  a("smallest_bytes", c.smallest_bytes);
+  a("lines", c.lines);
+  a.require(!c.lines.empty(), "lines", "expected at least one");
+}
+
+template <class A>
+void describe(A& a, CollectiveModel& m) {
+  a("nvlink_gb_per_s", m.nvlink_bandwidth);
+  a("node_provenance", m.node_provenance);
+  a("node", m.node);
+  a("network", m.network);
+  a.require_each(m.node, "node", CollectiveOp::all_reduce);
+  a.require_each(m.network, "network", CollectiveOp::all_reduce);
+  for (std::size_t i = 1; i < m.node.size(); ++i)
+    a.require(m.node[i - 1].op != m.node[i].op || m.node[i - 1].ranks < m.node[i].ranks, "node",
+              "expected rising ranks for each op");
+}
+
+template <class A>
+void describe(A& a, P2pModel& m) {
+  a("nvlink_gb_per_s", m.nvlink_bandwidth);
+  a("node_provenance", m.node_provenance);
+  a("node", m.node);
+  a("network_provenance", m.network_provenance);
+  a("network_latency_us", m.network_latency);
+  a("message_gb_per_s", m.message_bandwidth);
+  a.positive("nic_efficiency", m.nic_efficiency);
+}
+
+template <class A>
+void describe(A& a, Calibration& c) {
+  a("header", c.header);
+  a("gpu", c.gpu);
+  a("gemm", c.gemm);
+  a("attention", c.attention);
+  a("memory_bound", c.memory_bound);
+  a("collectives", c.collectives);
+  a("point_to_point", c.p2p);
+  a("overlap", c.overlap);
+}
+
+}  // namespace mllmsim::costs

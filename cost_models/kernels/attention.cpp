@@ -1,0 +1,125 @@
+#include "cost_models/kernels/attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/errors.hpp"
+
+namespace mllmsim::costs {
+namespace {
+
+constexpr double kTile = 128;           // query rows a thread block works on
+constexpr double kKeys = 64;            // keys it takes at a time
+constexpr double kMaskDistance = 0.3;   // another mask is as far as a head dim 1.2 times as large
+constexpr double kBackwardFlops = 2.5;  // matrix products: 5 backward, 2 forward
+
+double p_norm(double a, double b, double p) {
+  if (p == 2) return std::sqrt(a * a + b * b);
+  const double high = std::max(a, b), low = std::min(a, b);
+  return high * std::pow(1 + std::pow(low / high, p), 1 / p);
+}
+
+struct Choice {
+  const AttentionKernel* kernel = nullptr;
+  double factor = 1;
+  Source source = Source::estimate;
+};
+
+// The kernel itself, or the nearest by head dim and mask; a ratio if there is no backward.
+Choice choose(const AttentionModel& model, const Attention& a) {
+  Choice best;
+  double best_distance = 0;
+  for (const AttentionKernel& k : model.kernels) {
+    if (k.backward && !a.backward) continue;
+    const double dims =
+        std::abs(std::log2(static_cast<double>(k.head_dim) / static_cast<double>(a.head_dim)));
+    const double distance =
+        (k.backward != a.backward ? 100 : 0) + (k.causal != a.causal ? kMaskDistance : 0) + dims;
+    if (best.kernel && distance >= best_distance) continue;
+    best_distance = distance;
+    best = {&k, 1, k.provenance.source};
+    if (dims != 0) best.source = weaker(best.source, Source::transferred);
+    if (k.causal != a.causal) best.source = Source::estimate;
+    if (k.backward != a.backward) {
+      best.factor = model.backward.value;
+      best.source = weaker(best.source, model.backward.source);
+    }
+  }
+  check(best.kernel != nullptr, "attention model without a forward kernel");
+  return best;
+}
+
+}  // namespace
+
+double AttentionTable::at(double length, double heads) const {
+  if (rows == 0) return 0;
+  const double y = std::clamp(length - first_length, 0.0, rows - 1.0);
+  const double x = std::clamp(heads - first_heads, 0.0, columns - 1.0);
+  const int row = std::min(static_cast<int>(y), std::max(0, rows - 2));
+  const int column = std::min(static_cast<int>(x), std::max(0, columns - 2));
+  const auto value = [&](int r, int c) {
+    return correction[static_cast<std::size_t>(std::min(r, rows - 1) * columns +
+                                               std::min(c, columns - 1))];
+  };
+  const double v = y - row, u = x - column;
+  return (1 - v) * ((1 - u) * value(row, column) + u * value(row, column + 1)) +
+         v * ((1 - u) * value(row + 1, column) + u * value(row + 1, column + 1));
+}
+
+Seconds attention_busy(const AttentionKernel& k, const Gpu& gpu, const AttentionShape& s) {
+  const double tiles = std::ceil(s.length / kTile);
+  const double keys = std::ceil(s.length / kKeys) * kKeys;
+  const double prefixes = kTile * tiles * (tiles + 1) / 2 - (kTile * tiles - keys);
+  const double all_keys = s.causal ? prefixes : keys * tiles;
+  const double flops_a_key = 4 * kTile * s.head_dim * (k.backward ? kBackwardFlops : 1);
+  const double rate = k.rate * gpu.peak.value;
+  const double total = s.batch * s.heads * (all_keys + tiles * k.k_overhead) * flops_a_key / rate;
+  const double longest = (keys + k.k_overhead) * flops_a_key / (rate / gpu.sms);
+  const double tensors = k.backward ? 2 : 1;  // backward also reads or writes every gradient
+  const double bytes =
+      2 * tensors * s.batch * s.length * s.head_dim * (2 * s.heads + 2 * s.kv_heads);
+  const double compute = p_norm(total, longest, k.norm);
+  const double busy = p_norm(compute, bytes / gpu.memory_bandwidth.value, 2);
+  return {busy * std::exp(k.table.at(std::log2(s.length), std::log2(s.batch * s.heads)))};
+}
+
+// Time of an older generation of kernels over the measured one's.
+double generation_factor(int measured, int wanted) {
+  constexpr double kOverThird[] = {3.2, 1.6, 1};  // of generations 1, 2, 3
+  if (wanted == 0 || wanted >= measured) return 1;
+  return kOverThird[wanted - 1] / kOverThird[measured - 1];
+}
+
+Cost attention_time(const AttentionModel& model, const Gpu& gpu, const Attention& a) {
+  double tokens = 0;
+  for (const SequenceGroup& g : a.sequences)
+    tokens += static_cast<double>(g.length) * static_cast<double>(g.count);
+  if (tokens == 0) return {Seconds{0}, Source::measured};
+
+  const Choice choice = choose(model, a);
+  const AttentionKernel& kernel = *choice.kernel;
+  const AttentionTable& table = kernel.table;
+  Source source = choice.source;
+  // The longest sequence takes longest alone, too.
+  const SequenceGroup& longest = *std::max_element(a.sequences.begin(), a.sequences.end());
+  double sum = 0, alone = 0;
+  for (const SequenceGroup& g : a.sequences) {
+    if (g.length == 0 || g.count == 0) continue;
+    AttentionShape shape{static_cast<double>(g.length),   static_cast<double>(g.count),
+                         static_cast<double>(a.heads),    static_cast<double>(a.kv_heads),
+                         static_cast<double>(a.head_dim), a.causal};
+    if (g.length == longest.length || g.count > longest.count)
+      alone = std::max(alone, attention_busy(kernel, gpu, shape).value);
+    const double share = shape.length * shape.batch / tokens;
+    shape.batch = tokens / shape.length;
+    sum += share * attention_busy(kernel, gpu, shape).value;
+    const double y = std::log2(shape.length) - table.first_length;
+    const double x = std::log2(shape.batch * shape.heads) - table.first_heads;
+    if (y < 0 || x < 0 || y > table.rows - 1 || x > table.columns - 1) source = Source::estimate;
+  }
+  const double older = generation_factor(model.generation, a.generation);
+  if (older > 1) source = Source::estimate;
+  return {Seconds{older * choice.factor * (kernel.launch.value + std::max(sum, alone))}, source};
+}
+
+}  // namespace mllmsim::costs

@@ -1,0 +1,63 @@
+#include "cost_models/kernels/gemm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace mllmsim::costs {
+namespace {
+
+constexpr std::array kSplits{1, 2, 3, 4, 6, 8, 12, 16};
+constexpr double kSmallestSplitK = 128;
+
+}  // namespace
+
+Seconds gemm_time(const GemmParameters& p, const Gpu& gpu, const Gemm& g) {
+  const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n),
+             k = static_cast<double>(g.k), batch = static_cast<double>(g.batch);
+  const double sms = gpu.sms;
+  const double bandwidth = gpu.memory_bandwidth.value * p.memory_efficiency;
+  const double output = g.pass == GemmPass::weight_gradient ? 8 : 2;
+  const double bytes = batch * (2 * k * (m + n) + output * m * n);
+  const double split_bytes = batch * 8 * m * n;
+
+  double best = std::numeric_limits<double>::infinity();
+  for (const GemmTile& tile : p.tiles) {
+    const double tiles = batch * std::ceil(m / tile.m) * std::ceil(n / tile.n);
+    const double rate = tile.rate * gpu.peak.value / sms;
+    for (const int split : kSplits) {
+      if (split > 1 && (k < kSmallestSplitK * split || tiles * split > 4 * sms)) break;
+      const double x = std::max(1.0, tiles * split / sms);
+      const double waves = x + p.sharpness * (std::ceil(x) - x);
+      const double compute = waves * 2 * tile.m * tile.n * (k / split + p.k_overhead) / rate;
+      const double memory = (bytes + split_bytes * (split - 1)) / bandwidth;
+      if (std::max(compute, memory) >= best) continue;
+      const double high = std::max(compute, memory), low = std::min(compute, memory);
+      const double busy = high * std::pow(1 + std::pow(low / high, p.norm), 1 / p.norm) +
+                          (split > 1 ? p.split_cost.value : 0);
+      best = std::min(best, busy);
+    }
+  }
+  const double derated = best * (1 + p.derate * best / (best + p.derate_time.value));
+  return {p.launch.value + derated};
+}
+
+Cost gemm_time(const GemmModel& model, const Gpu& gpu, const Gemm& g) {
+  const bool large = std::min({g.m, g.n, g.k}) >= kLargeGemm;
+  const GemmParameters& parameters = large ? model.large : model.all;
+  double time = gemm_time(parameters, gpu, g).value * model.sustained.value;
+  Source source = parameters.provenance.source;
+  if (g.batch > 1) source = weaker(source, Source::transferred);
+  if (g.m > model.largest_m || g.n > model.largest_n || g.k > model.largest_k)
+    source = Source::estimate;
+  if (g.pass != GemmPass::forward) {
+    const Factor& factor =
+        g.pass == GemmPass::input_gradient ? model.input_gradient : model.weight_gradient;
+    time *= factor.value;
+    source = weaker(source, factor.source);
+  }
+  return {Seconds{time}, source};
+}
+
+}  // namespace mllmsim::costs

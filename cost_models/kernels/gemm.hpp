@@ -1,0 +1,52 @@
+// Time of a matrix product: the fastest tiling a library could pick, quantised in waves over SMs.
+//
+//   tiles   = batch * ceil(m / tile_m) * ceil(n / tile_n) * split
+//   waves   = x + sharpness * (ceil(x) - x),  x = max(1, tiles / SMs)
+//   compute = waves * 2 * tile_m * tile_n * (k / split + k_overhead) / (rate_tile * peak / SMs)
+//   memory  = (2 (m k + k n) + c m n + 4 m n * 2 (split - 1)) * batch / (memory bandwidth * e)
+//   busy    = min over tiles and split of (compute^p + memory^p)^(1/p) + (split > 1) * split_cost
+//   time    = launch + busy * (1 + derate * busy / (busy + derate_time))
+//
+// c is 2 bytes (bf16 output), or 8 for a weight gradient, which reads and writes an fp32 main
+// gradient. The derate is the clock falling under sustained power. A pass has a further factor.
+// Left out: cache reuse between tiles, layouts beyond the factor, clusters and persistent kernels.
+#pragma once
+
+#include <vector>
+
+#include "cost_models/kernels/gpus.hpp"
+#include "cost_models/kernels/provenance.hpp"
+
+namespace mllmsim::costs {
+
+struct GemmTile {
+  int m = 0, n = 0;
+  double rate = 0;  // of an SM's peak while the tile runs
+};
+
+struct GemmParameters {
+  Provenance provenance;
+  Seconds launch{};
+  double sharpness = 1;
+  double k_overhead = 0;
+  double memory_efficiency = 0;
+  double norm = 2;  // p
+  Seconds split_cost{};
+  double derate = 0;
+  Seconds derate_time{};
+  std::vector<GemmTile> tiles;
+};
+
+struct GemmModel {
+  GemmParameters large;  // min(m, n, k) >= kLargeGemm
+  GemmParameters all;
+  std::int64_t largest_m = 0, largest_n = 0, largest_k = 0;  // measured; beyond is an estimate
+  Factor input_gradient, weight_gradient;
+  Factor sustained;  // hours under power limit over the bursts the parameters were fitted to
+};
+inline constexpr std::int64_t kLargeGemm = 512;
+
+Seconds gemm_time(const GemmParameters& parameters, const Gpu& gpu, const Gemm& gemm);
+Cost gemm_time(const GemmModel& model, const Gpu& gpu, const Gemm& gemm);
+
+}  // namespace mllmsim::costs

@@ -1,0 +1,34 @@
+// The seam between what is asked of a GPU (kernel.hpp) and how long it takes. Implementations
+// answer from calibrations; everything above (layers, chunks, schedules) only sees this interface.
+#pragma once
+
+#include "cost_models/kernels/kernel.hpp"
+
+namespace mllmsim::costs {
+
+// What a time rests on, best first.
+enum class Source : std::uint8_t { measured, interpolated, transferred, estimate };
+inline constexpr std::size_t kSources = 4;
+
+struct Cost {
+  Seconds time{};
+  Source source = Source::estimate;
+};
+
+class KernelCosts {
+ public:
+  virtual ~KernelCosts() = default;
+  // Times include launch overhead as seen by a GPU whose CPU keeps ahead.
+  virtual Cost gemm(const Gemm&) const = 0;
+  virtual Cost attention(const Attention&) const = 0;
+  virtual Cost memory_bound(const MemoryBound&) const = 0;
+  virtual Cost collective(const Collective&) const = 0;
+  virtual Cost point_to_point(const PointToPoint&) const = 0;
+
+  // Time of a GEMM while a collective runs beside it, over its time alone: NCCL occupies some SMs.
+  virtual double gemm_slowdown_beside_collective() const = 0;
+
+  virtual FlopsPerSecond peak() const = 0;  // dense bf16 of the data sheet, for MFU
+};
+
+}  // namespace mllmsim::costs

@@ -1,0 +1,35 @@
+// Time of a kernel limited by memory bandwidth.
+//
+//   time = launch + bytes / (memory bandwidth * efficiency(op, row length))
+//
+// The efficiency of norms and softmax falls with the row, which has to fit a thread block's
+// registers: it is linear in log2(row length) between measured rows and constant beyond. Operations
+// without rows have one entry. Left out: cache hits of tensors just written.
+#pragma once
+
+#include <vector>
+
+#include "cost_models/kernels/gpus.hpp"
+#include "cost_models/kernels/provenance.hpp"
+
+namespace mllmsim::costs {
+
+struct RowEfficiency {
+  std::int64_t row_length = 0;
+  double efficiency = 0;
+};
+
+struct MemoryOperation {
+  MemoryOp op = MemoryOp::elementwise;
+  Provenance provenance;
+  std::vector<RowEfficiency> rows;  // by rising row length, at least one
+};
+
+struct MemoryBoundModel {
+  Seconds launch{};
+  std::vector<MemoryOperation> operations;  // one of each op
+};
+
+Cost memory_bound_time(const MemoryBoundModel& model, const Gpu& gpu, const MemoryBound& kernel);
+
+}  // namespace mllmsim::costs

@@ -1,0 +1,48 @@
+// Kernel costs with the times of some kinds of kernel multiplied: what would change if a
+// calibration were off by so much?
+#pragma once
+
+#include "cost_models/kernels/kernel_costs.hpp"
+
+namespace mllmsim::costs {
+
+struct CostFactors {
+  double gemm = 1, attention = 1, memory_bound = 1, optimizer = 1;
+  double collectives_in_node = 1, collectives_across_nodes = 1, point_to_point = 1;
+};
+
+class ScaledCosts : public KernelCosts {
+ public:
+  ScaledCosts(const KernelCosts& costs, const CostFactors& factors) : costs_(costs), f_(factors) {}
+
+  Cost gemm(const Gemm& k) const override { return times(costs_.gemm(k), f_.gemm); }
+  Cost attention(const Attention& k) const override {
+    return times(costs_.attention(k), f_.attention);
+  }
+  Cost memory_bound(const MemoryBound& k) const override {
+    return times(costs_.memory_bound(k),
+                 k.op == MemoryOp::optimizer ? f_.optimizer : f_.memory_bound);
+  }
+  Cost collective(const Collective& k) const override {
+    return times(costs_.collective(k),
+                 k.group.nodes > 1 ? f_.collectives_across_nodes : f_.collectives_in_node);
+  }
+  Cost point_to_point(const PointToPoint& k) const override {
+    return times(costs_.point_to_point(k), f_.point_to_point);
+  }
+  double gemm_slowdown_beside_collective() const override {
+    return costs_.gemm_slowdown_beside_collective();
+  }
+  FlopsPerSecond peak() const override { return costs_.peak(); }
+
+ private:
+  static Cost times(Cost cost, double factor) {
+    cost.time = cost.time * factor;
+    return cost;
+  }
+
+  const KernelCosts& costs_;
+  CostFactors f_;
+};
+
+}  // namespace mllmsim::costs

@@ -1,0 +1,164 @@
+#include "results/analysis/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "results/run/run_tables.hpp"
+#include "results/sweep/sweep_summary.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/text.hpp"
+
+namespace mllmsim::analysis {
+namespace {
+
+constexpr const char* kStrategy = "strategy";
+
+bool feasible(const results::RunResult& run) { return run.fits && run.simulated_steps > 0; }
+
+// Whether a user's word means this key: all of it, its end, or what headings call it.
+bool means(const std::string& word, const std::string& key) {
+  return word == key || word == sweep::short_key(key) || key.ends_with("." + word);
+}
+
+bool is_strategy(const std::string& key) { return key == kStrategy || key == "strategy.name"; }
+
+// The value of `by` in a run; null if it has none.
+std::optional<std::string> value_of(const ComparedRun& run, const std::string& by) {
+  if (is_strategy(by)) return run.run.strategy;
+  for (const auto& [key, value] : run.varied)
+    if (means(by, key)) return value;
+  return std::nullopt;
+}
+
+// Runs with equal identities differ in nothing but `by`.
+std::string identity(const ComparedRun& c, const std::string& by) {
+  if (by.empty()) return "";
+  const results::RunResult& r = c.run;
+  std::string out = r.name;
+  if (!is_strategy(by)) out += "\n" + r.strategy;
+  for (const auto& [key, value] : c.varied)
+    if (!is_strategy(key) && !means(by, key)) out += "\n" + key + "=" + value;
+  if (!c.of_sweep && is_strategy(by))  // nothing says what was varied: the sizes do
+    out += fmt::format("\n{} {} {} {} {} {} {} {}", r.gpus, r.tp, r.pp, r.vpp, r.dp, r.zero_stage,
+                       r.micro_batch_size, r.global_batch_size);
+  return out;
+}
+
+using Group = std::vector<ComparedRun*>;
+
+std::vector<Group> groups_of(std::vector<ComparedRun>& runs, const std::string& by) {
+  std::vector<Group> groups;
+  std::map<std::string, std::size_t> index;
+  for (ComparedRun& run : runs) {
+    const auto [it, added] = index.emplace(identity(run, by), groups.size());
+    if (added) groups.emplace_back();
+    groups[it->second].push_back(&run);
+  }
+  return groups;
+}
+
+bool matches(const ComparedRun& run, const std::string& baseline, const std::string& by) {
+  return run.label == baseline || run.run.name == baseline || run.run.strategy == baseline ||
+         (!by.empty() && value_of(run, by) == baseline);
+}
+
+const ComparedRun* baseline_of(const Group& group, const std::string& baseline,
+                               const std::string& by) {
+  const std::string& wanted = baseline.empty() ? "baseline" : baseline;
+  for (const ComparedRun* run : group)
+    if (matches(*run, wanted, by)) return run;
+  return baseline.empty() ? group.front() : nullptr;
+}
+
+[[noreturn]] void no_baseline(const std::vector<Group>& groups, const std::string& baseline,
+                              const std::string& by) {
+  std::vector<std::string> known;
+  const auto add = [&](const std::string& name) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+  };
+  for (const Group& group : groups)
+    for (const ComparedRun* run : group) {
+      add(run->label);
+      add(run->run.strategy);
+      if (const auto value = by.empty() ? std::nullopt : value_of(*run, by)) add(*value);
+    }
+  constexpr std::size_t kMostNames = 12;
+  const std::string near = did_you_mean(baseline, known);
+  known.resize(std::min(known.size(), kMostNames));
+  throw UserError(
+      "command line", "--baseline",
+      fmt::format("no run is named \"{}\"; there are {}{}", baseline, one_of(known), near));
+}
+
+}  // namespace
+
+std::vector<ComparedRun> compared(std::vector<ComparedRun> runs, const std::string& baseline,
+                                  const std::string& by) {
+  if (runs.empty()) throw UserError("command line", "", "nothing to compare");
+  if (!by.empty() && std::none_of(runs.begin(), runs.end(), [&](const ComparedRun& r) {
+        return value_of(r, by).has_value();
+      }))
+    throw UserError(
+        "command line", "--by",
+        fmt::format("expected strategy, or a key that varies in a sweep; found \"{}\"", by));
+  const std::vector<Group> groups = groups_of(runs, by);
+  bool any = false;
+  std::vector<ComparedRun> out;
+  for (const Group& group : groups) {
+    const ComparedRun* base = baseline_of(group, baseline, by);
+    any |= base != nullptr;
+    for (ComparedRun* run : group) {
+      if (base && feasible(base->run) && feasible(run->run))
+        run->speed_up = run->run.samples_per_s / base->run.samples_per_s;
+      out.push_back(*run);
+    }
+  }
+  if (!any) no_baseline(groups, baseline, by);
+  return out;
+}
+
+results::TextTable summary_by(const std::vector<ComparedRun>& runs, const std::string& by) {
+  struct Row {
+    std::string value;
+    std::size_t feasible = 0, all = 0, fastest = 0, rated = 0;
+    double log_sum = 0;
+  };
+  std::vector<Row> rows;
+  const auto row_of = [&](const ComparedRun& run) -> Row& {
+    const std::string value = value_of(run, by).value_or("-");
+    for (Row& row : rows)
+      if (row.value == value) return row;
+    rows.push_back({value});
+    return rows.back();
+  };
+  std::vector<ComparedRun> copy = runs;
+  for (const Group& group : groups_of(copy, by)) {
+    const ComparedRun* fastest = nullptr;
+    for (const ComparedRun* run : group) {
+      Row& row = row_of(*run);
+      ++row.all;
+      row.feasible += feasible(run->run);
+      if (run->speed_up) {
+        ++row.rated;
+        row.log_sum += std::log(*run->speed_up);
+      }
+      const bool faster =
+          feasible(run->run) && (!fastest || run->run.samples_per_s > fastest->run.samples_per_s);
+      if (faster) fastest = run;
+    }
+    if (fastest) ++row_of(*fastest).fastest;
+  }
+  results::TextTable table(
+      {{sweep::short_key(by), results::Align::left}, {"fits"}, {"mean speed-up"}, {"fastest in"}});
+  for (const Row& row : rows)
+    table.add_row(
+        {row.value, fmt::format("{} of {}", row.feasible, row.all),
+         row.rated ? fmt::format("{:.2f}x", std::exp(row.log_sum / double(row.rated))) : "-",
+         std::to_string(row.fastest)});
+  return table;
+}
+
+}  // namespace mllmsim::analysis

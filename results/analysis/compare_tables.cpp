@@ -1,0 +1,151 @@
+// Reading what compare() takes, and writing what it gives.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "results/analysis/compare.hpp"
+#include "results/run/run_fields.hpp"
+#include "results/run/run_tables.hpp"
+#include "results/sweep/sweep_summary.hpp"
+#include "results/text/figures.hpp"
+#include "sim/base/errors.hpp"
+
+namespace mllmsim::analysis {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool feasible(const results::RunResult& run) { return run.fits && run.simulated_steps > 0; }
+
+std::string cell_text(const tables::Column& column, std::size_t row) {
+  const auto text = [&](const auto& values) -> std::string {
+    using Values = std::remove_cvref_t<decltype(values)>;
+    if constexpr (std::is_same_v<Values, tables::StringColumn>)
+      return values[row];
+    else if constexpr (std::is_same_v<Values, std::vector<bool>>)
+      return values[row] ? "true" : "false";
+    else
+      return fmt::format("{}", values[row]);
+  };
+  return std::visit(text, column);
+}
+
+fs::path runs_file(const fs::path& path) {
+  std::error_code error;
+  const fs::path file = fs::is_directory(path, error) ? path / "runs.parquet" : path;
+  if (!fs::exists(file, error))
+    throw UserError(path.string(), "",
+                    "expected the directory of a run or a sweep, with a runs.parquet in it");
+  return file;
+}
+
+// Keys that vary, in the order they first appear; strategies have a column of their own.
+std::vector<std::string> varied_keys(const std::vector<ComparedRun>& runs) {
+  std::vector<std::string> keys;
+  for (const ComparedRun& run : runs)
+    for (const auto& [key, value] : run.varied)
+      if (key != "strategy.name" && std::find(keys.begin(), keys.end(), key) == keys.end())
+        keys.push_back(key);
+  return keys;
+}
+
+std::string varied_value(const ComparedRun& run, const std::string& key) {
+  for (const auto& [name, value] : run.varied)
+    if (name == key) return value;
+  return "";
+}
+
+template <class Values, class Get>
+void add_column(tables::Table& table, const std::string& name, const std::vector<ComparedRun>& runs,
+                Get get) {
+  Values values;
+  for (const ComparedRun& run : runs) values.push_back(get(run));
+  table.columns.emplace_back(name, std::move(values));
+}
+
+}  // namespace
+
+std::vector<ComparedRun> read_compared(const std::vector<fs::path>& paths) {
+  std::vector<ComparedRun> out;
+  for (const fs::path& path : paths) {
+    const fs::path file = runs_file(path);
+    results::RunRows rows = results::read_runs(file);
+    std::vector<std::string> keys;
+    const auto listed = rows.metadata.find("keys");
+    const bool of_sweep = listed != rows.metadata.end();
+    if (of_sweep) {
+      std::istringstream lines(listed->second);
+      for (std::string key; std::getline(lines, key);) keys.push_back(key);
+    }
+    const std::string label = fs::absolute(file).lexically_normal().parent_path().filename();
+    for (std::size_t i = 0; i < rows.runs.size(); ++i) {
+      ComparedRun run;
+      for (const std::string& key : keys)
+        if (const tables::Column* column = rows.table.find(key))
+          run.varied.emplace_back(key, cell_text(*column, i));
+      run.run = std::move(rows.runs[i]);
+      run.label = label;
+      run.of_sweep = of_sweep;
+      out.push_back(std::move(run));
+    }
+  }
+  return out;
+}
+
+results::TextTable comparison_text(const std::vector<ComparedRun>& runs) {
+  const std::vector<std::string> keys = varied_keys(runs);
+  std::vector<results::TextColumn> columns{{"run", results::Align::left, true},
+                                           {"strategy", results::Align::left}};
+  for (const std::string& key : keys) columns.push_back({sweep::short_key(key)});
+  for (const char* heading :
+       {"GPUs", "iteration s", "GPU-days", "speed-up", "MFU", "bubbles", "memory GiB"})
+    columns.push_back({heading});
+  results::TextTable table(std::move(columns));
+  for (const ComparedRun& c : runs) {
+    const results::RunResult& run = c.run;
+    std::vector<std::string> cells{c.of_sweep ? run.name : c.label, run.strategy};
+    for (const std::string& key : keys) cells.push_back(varied_value(c, key));
+    cells.push_back(run.gpus > 0 ? std::to_string(run.gpus) : "-");
+    if (feasible(run))
+      cells.insert(cells.end(),
+                   {results::figure(run.iteration.value), results::figure(run.gpu_days),
+                    c.speed_up ? fmt::format("{:.2f}x", *c.speed_up) : "-",
+                    results::percent(run.mfu), results::percent(results::bubble_share(run)),
+                    results::gib(run.peak_memory, run.gpu_memory)});
+    else
+      cells.insert(cells.end(), {"-", "-", "-", "-", "-",
+                                 run.simulated_steps > 0 ? "does not fit" : "infeasible"});
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+tables::Table comparison_table(const std::vector<ComparedRun>& runs) {
+  tables::Table table;
+  const auto text = [&](const std::string& name, auto get) {
+    add_column<tables::StringColumn>(table, name, runs, get);
+  };
+  const auto number = [&](const std::string& name, auto get) {
+    add_column<std::vector<double>>(table, name, runs, get);
+  };
+  using Run = const ComparedRun&;
+  text("directory", [](Run c) { return c.label; });
+  text("run", [](Run c) { return c.run.name; });
+  text("strategy", [](Run c) { return c.run.strategy; });
+  for (const std::string& key : varied_keys(runs))
+    text(key, [&](Run c) { return varied_value(c, key); });
+  add_column<std::vector<std::int64_t>>(table, "gpus", runs, [](Run c) { return c.run.gpus; });
+  add_column<std::vector<bool>>(table, "fits", runs, [](Run c) { return feasible(c.run); });
+  text("reason", [](Run c) { return c.run.reason; });
+  number("iteration_s", [](Run c) { return c.run.iteration.value; });
+  number("gpu_days", [](Run c) { return c.run.gpu_days; });
+  number("speed_up", [](Run c) { return c.speed_up.value_or(std::nan("")); });
+  number("mfu", [](Run c) { return c.run.mfu; });
+  number("bubble_share", [](Run c) { return results::bubble_share(c.run); });
+  add_column<std::vector<std::int64_t>>(table, "peak_memory_bytes", runs,
+                                        [](Run c) { return c.run.peak_memory.value; });
+  return table;
+}
+
+}  // namespace mllmsim::analysis

@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <map>
+
+#include "results/analysis/explain.hpp"
+#include "results/run/run_fields.hpp"
+#include "results/text/figures.hpp"
+#include "results/text/text_table.hpp"
+#include "sim/base/json_text.hpp"
+
+namespace mllmsim::analysis {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kWidth = 100;
+
+template <class Key>
+struct Share {
+  Key key;
+  double seconds = 0;
+};
+
+std::vector<Share<std::string>> path_by_kind(const results::RunResult& run) {
+  std::map<std::string, double> sums;
+  for (const results::PathRow& row : run.critical_path) sums[row.kind] += row.time.value;
+  std::vector<Share<std::string>> out;
+  for (const auto& [kind, seconds] : sums) out.push_back({kind, seconds});
+  std::stable_sort(out.begin(), out.end(),
+                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  return out;
+}
+
+std::vector<Share<int>> path_by_stage(const results::RunResult& run) {
+  std::vector<Share<int>> out;
+  for (const results::PathRow& row : run.critical_path) {
+    if (out.empty() || out.back().key != row.stage) out.push_back({row.stage});
+    out.back().seconds += row.time.value;
+  }
+  return out;
+}
+
+double path_length(const results::RunResult& run) {
+  double sum = 0;
+  for (const results::PathRow& row : run.critical_path) sum += row.time.value;
+  return sum;
+}
+
+std::string path_text(const results::RunResult& run) {
+  const double all = path_length(run);
+  results::TextTable kinds({{"critical path", results::Align::left}, {"s"}, {"share"}});
+  for (const auto& [kind, seconds] : path_by_kind(run))
+    kinds.add_row({kind, results::figure(seconds), results::percent(seconds / all)});
+  results::TextTable stages({{"by stage", results::Align::left},
+                             {"s"},
+                             {"share"},
+                             {"busy"},
+                             {"layers", results::Align::left, true}});
+  for (const auto& [stage, seconds] : path_by_stage(run)) {
+    const results::StageRow& row = run.stages[static_cast<std::size_t>(stage)];
+    const Seconds step = row.busy + results::bubble_time(row);
+    stages.add_row({fmt::format("stage {}", stage), results::figure(seconds),
+                    results::percent(seconds / all), results::percent(row.busy / step),
+                    row.layers});
+  }
+  return kinds.text(2, kWidth) + "\n" + stages.text(2, kWidth);
+}
+
+std::string imbalance_text(const Explanation& e) {
+  const results::StageRow& slow = e.run.stages[static_cast<std::size_t>(e.slowest_stage)];
+  results::TextTable table({{"", results::Align::left}, {"", results::Align::left}});
+  table.add_row(
+      {"slowest stage", fmt::format("{}: {} ms forward, {} ms backward a micro-batch",
+                                    e.slowest_stage, results::figure(slow.forward.value * 1e3),
+                                    results::figure(slow.backward.value * 1e3))});
+  const auto add = [&](const char* what, double value) {
+    table.add_row({what, fmt::format("{:.2f} (slowest / mean)", value)});
+  };
+  add("imbalance across stages", e.across_stages);
+  add("imbalance across replicas", e.across_replicas);
+  add("imbalance across micro-batches", e.across_micro_batches);
+  return table.text(2, kWidth);
+}
+
+std::string remedies_text(const Explanation& e) {
+  results::TextTable table({{"what would help", results::Align::left},
+                            {"gain"},
+                            {"iteration s"},
+                            {"GPU-days"},
+                            {"memory GiB"},
+                            {"", results::Align::left}});
+  std::string changes;
+  for (const Remedy& r : e.remedies) {
+    if (!r.run) {
+      table.add_row({r.name, "-", "-", "-", "-", ""});
+      changes += results::wrapped(r.name + ": " + r.note, 2, kWidth);
+      continue;
+    }
+    table.add_row({r.name, fmt::format("{:+.1f}%", 100 * r.gain),
+                   results::figure(r.run->iteration.value), results::figure(r.run->gpu_days),
+                   results::gib(r.run->peak_memory, r.run->gpu_memory),
+                   r.run->fits ? "" : "does not fit"});
+    changes += results::wrapped(r.name + ": " + r.change + (r.note.empty() ? "" : "; " + r.note), 2,
+                                kWidth);
+  }
+  return table.text(2, kWidth) + "\n" + changes;
+}
+
+}  // namespace
+
+std::string explanation_text(const Explanation& e) {
+  const results::RunResult& run = e.run;
+  std::string out = fmt::format("{} ({})\n", run.name, run.strategy);
+  out += fmt::format("  {} s a step, {} GPU-days, MFU {}, bubbles {}, {} GiB\n",
+                     results::figure(run.iteration.value), results::figure(run.gpu_days),
+                     results::percent(run.mfu), results::percent(results::bubble_share(run)),
+                     results::gib(run.peak_memory, run.gpu_memory));
+  if (!run.fits) out += results::wrapped("DOES NOT FIT: " + run.reason, 2, kWidth);
+  return out + "\n" + path_text(run) + "\n" + imbalance_text(e) + "\n" + remedies_text(e) +
+         "\n  gain: in samples a second; each remedy is simulated, one at a time\n";
+}
+
+std::string explanation_json(const Explanation& e) {
+  const results::RunResult& run = e.run;
+  const double all = path_length(run);
+  json::array kinds, stages, remedies;
+  for (const auto& [kind, seconds] : path_by_kind(run))
+    kinds.push_back({{"kind", kind}, {"time_s", seconds}, {"share", seconds / all}});
+  for (const auto& [stage, seconds] : path_by_stage(run))
+    stages.push_back({{"stage", stage}, {"time_s", seconds}, {"share", seconds / all}});
+  for (const Remedy& r : e.remedies) {
+    json::object object{{"remedy", r.name}, {"change", r.change}, {"note", r.note}};
+    if (r.run) {
+      object["gain"] = r.gain;
+      object["fits"] = r.run->fits;
+      object["iteration_s"] = r.run->iteration.value;
+      object["gpu_days"] = r.run->gpu_days;
+      object["peak_memory_bytes"] = r.run->peak_memory.value;
+    }
+    remedies.push_back(std::move(object));
+  }
+  return pretty(json::object{{"run", run.name},
+                             {"strategy", run.strategy},
+                             {"fits", run.fits},
+                             {"reason", run.reason},
+                             {"iteration_s", run.iteration.value},
+                             {"gpu_days", run.gpu_days},
+                             {"critical_path", std::move(kinds)},
+                             {"critical_path_stages", std::move(stages)},
+                             {"slowest_stage", e.slowest_stage},
+                             {"imbalance_across_stages", e.across_stages},
+                             {"imbalance_across_replicas", e.across_replicas},
+                             {"imbalance_across_micro_batches", e.across_micro_batches},
+                             {"remedies", std::move(remedies)}});
+}
+
+}  // namespace mllmsim::analysis

@@ -1,0 +1,163 @@
+#include "results/analysis/gaps.hpp"
+#include "cost_models/calibration/calibrated_costs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <variant>
+
+#include "cost_models/kernels/names.hpp"
+#include "sim/base/errors.hpp"
+#include "strategies/job/strategy.hpp"
+
+namespace mllmsim::analysis {
+namespace {
+
+using Kernel = std::variant<costs::Gemm, costs::Attention, costs::MemoryBound, costs::Collective>;
+
+// Passes every question on and remembers it.
+class Recorder : public costs::KernelCosts {
+ public:
+  struct Entry {
+    Kernel kernel;
+    costs::Cost cost;
+  };
+
+  explicit Recorder(const costs::KernelCosts& costs) : costs_(costs) {}
+  std::vector<Entry> take() { return std::exchange(entries_, {}); }
+
+  costs::Cost gemm(const costs::Gemm& k) const override { return record(k, costs_.gemm(k)); }
+  costs::Cost attention(const costs::Attention& k) const override {
+    return record(k, costs_.attention(k));
+  }
+  costs::Cost memory_bound(const costs::MemoryBound& k) const override {
+    return record(k, costs_.memory_bound(k));
+  }
+  costs::Cost collective(const costs::Collective& k) const override {
+    return record(k, costs_.collective(k));
+  }
+  costs::Cost point_to_point(const costs::PointToPoint& k) const override {
+    return costs_.point_to_point(k);
+  }
+  double gemm_slowdown_beside_collective() const override {
+    return costs_.gemm_slowdown_beside_collective();
+  }
+  FlopsPerSecond peak() const override { return costs_.peak(); }
+
+ private:
+  costs::Cost record(const Kernel& kernel, costs::Cost cost) const {
+    entries_.push_back({kernel, cost});
+    return cost;
+  }
+
+  const costs::KernelCosts& costs_;
+  mutable std::vector<Entry> entries_;
+};
+
+std::string text(const costs::Gemm& k) {
+  const std::string batch = k.batch > 1 ? fmt::format("{} of ", k.batch) : "";
+  return fmt::format("gemm {}{} x {} x {} {}", batch, k.m, k.n, k.k, costs::name_of(k.pass));
+}
+std::string text(const costs::Attention& k) {
+  std::string lengths;
+  for (const SequenceGroup& g : k.sequences)
+    lengths += fmt::format("{}{} x {}", lengths.empty() ? "" : ", ", g.count, g.length);
+  return fmt::format("attention {} heads {} of {}{}{}", lengths, k.heads, k.head_dim,
+                     k.causal ? " causal" : "", k.backward ? " backward" : "");
+}
+std::string text(const costs::MemoryBound& k) {
+  return fmt::format("{} {:.1f} MB{}", costs::name_of(k.op),
+                     static_cast<double>(k.bytes.value) / 1e6,
+                     k.rows > 0 ? fmt::format(", {} rows of {}", k.rows, k.row_length) : "");
+}
+std::string text(const costs::Collective& k) {
+  return fmt::format("{} {:.1f} MB, {} ranks on {} nodes", costs::name_of(k.op),
+                     static_cast<double>(k.bytes.value) / 1e6, k.group.ranks, k.group.nodes);
+}
+
+void add_shape(fit::RawData& raw, const costs::Gemm& k) { raw.gemm.push_back({{k, {}}, false}); }
+void add_shape(fit::RawData& raw, const costs::Attention& k) {
+  for (const SequenceGroup& g : k.sequences) {
+    costs::Attention one = k;
+    one.sequences = {g};
+    raw.attention.push_back({{one, {}}, false});
+  }
+}
+// The measuring program counts values, not bytes: an addition moves 6 bytes per value, Adam 30 per
+// parameter.
+void add_shape(fit::RawData& raw, costs::MemoryBound k) {
+  if (k.rows == 0) {
+    k.rows = 1;
+    k.row_length =
+        std::max<std::int64_t>(1, k.bytes.value / (k.op == costs::MemoryOp::optimizer ? 30 : 6));
+  }
+  raw.memory_bound.push_back({k, {}});
+}
+void add_shape(fit::RawData& raw, const costs::Collective& k) {
+  raw.collectives.push_back({k, {}});
+}
+
+// How often each kind of layer runs with each micro-batch and recompute choice. Blocks of a module
+// are alike.
+struct Work {
+  Layer layer;
+  Recompute recompute;
+  MicroBatch micro_batch;
+  auto operator<=>(const Work&) const = default;
+};
+
+std::map<Work, double> work_of(const Plan& plan) {
+  std::map<Work, double> work;
+  for (const auto& micro_batches : plan.micro_batches)
+    for (const MicroBatch& mb : micro_batches)
+      for (const auto& chunks : plan.stages)
+        for (const Chunk& chunk : chunks)
+          for (const PlannedLayer& p : chunk)
+            work[{{p.layer.kind, p.layer.module, 0}, p.recompute, mb}] += 1;
+  return work;
+}
+
+}  // namespace
+
+Gaps gaps_of(const scenarios::Scenario& scenario, bool all) {
+  const Job& job = scenario.job;
+  if (job.given_times)
+    throw UserError(scenario.file.string(), "given_times", "a run with given times has no kernels");
+  const auto kernels = costs::read_kernel_costs(scenario.calibration, job.cluster);
+  Recorder recorder(*kernels);
+  costs::LayerCosts layers(job.model, job.parallelism, job.software, *kernels, job.cluster);
+  const Network network(job.cluster);
+  const Plan plan = find_strategy(job.strategy)->make()->plan(job, {network, *kernels, layers});
+
+  std::map<Kernel, std::pair<Seconds, costs::Source>> times;
+  Seconds total{};
+  for (const auto& [work, count] : work_of(plan)) {
+    // A fresh one each time: it would answer from its memory otherwise.
+    costs::LayerCosts(job.model, job.parallelism, job.software, recorder, job.cluster)
+        .cost(work.layer, work.micro_batch, work.recompute);
+    for (const Recorder::Entry& e : recorder.take()) {
+      times[e.kernel].first += e.cost.time * count;
+      times[e.kernel].second = e.cost.source;
+      total += e.cost.time * count;
+    }
+  }
+
+  std::vector<std::pair<Kernel, std::pair<Seconds, costs::Source>>> sorted(times.begin(),
+                                                                           times.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
+  Gaps out;
+  for (const auto& [kernel, cost] : sorted) {
+    if (!all && cost.second < costs::Source::transferred) continue;
+    std::visit(
+        [&, seconds = cost.first, source = cost.second](const auto& k) {
+          out.gaps.push_back({text(k), source, seconds / total});
+          add_shape(out.shapes, k);
+        },
+        kernel);
+  }
+  return out;
+}
+
+}  // namespace mllmsim::analysis

@@ -1,0 +1,227 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "results/charts/cells.hpp"
+#include "results/charts/table_charts.hpp"
+#include "results/run/run_tables.hpp"
+
+namespace mllmsim::charts {
+namespace {
+
+constexpr std::size_t kMostLines = 12;
+
+bool varies(const tables::Column& column, std::size_t rows) {
+  for (std::size_t i = 1; i < rows; ++i)
+    if (word(column, i) != word(column, 0)) return true;
+  return false;
+}
+
+// Swept keys: columns that other runs do not have, and that differ.
+std::vector<std::string> varying_keys(const tables::Table& runs) {
+  const tables::Table known = results::runs_table({});
+  std::vector<std::string> keys;
+  for (const auto& [name, column] : runs.columns)
+    if (!known.find(name) && name != "point" && name != "strategy.name" &&
+        varies(column, runs.rows()))
+      keys.push_back(name);
+  return keys;
+}
+
+std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
+// One row of the sweep that is drawn.
+struct Point {
+  std::string strategy, others;  // "baseline"; "tensor_model_parallel_size 4"
+  std::string x_word;
+  double x = 0, y = 0;
+};
+
+struct Points {
+  std::string x_key;
+  std::vector<Point> points;
+  std::size_t misfits = 0;
+  bool words = false;  // x are words
+};
+
+Points points_of(const tables::Table& runs, const SweepPicture& picture) {
+  const std::vector<std::string> keys = varying_keys(runs);
+  Points out;
+  out.x_key = picture.x.empty() && !keys.empty() ? keys.front() : picture.x;
+  const tables::Column* x = out.x_key.empty() ? nullptr : &column_of(runs, out.x_key, "--x");
+  const tables::Column& y = column_of(runs, picture.y, "--y");
+  const tables::Column &strategy = column_of(runs, "strategy", "--y"),
+                       &fits = column_of(runs, "fits", "--y");
+  if (runs.rows() > 0 && !number(y, 0))
+    throw UserError("command line", "--y", picture.y + " is not a column of numbers");
+  for (const auto& [key, value] : picture.where) column_of(runs, key, "--where");
+  for (std::size_t i = 0; i < runs.rows(); ++i) {
+    const bool wanted = std::all_of(picture.where.begin(), picture.where.end(), [&](const auto& w) {
+      return word(*runs.find(w.first), i) == w.second;
+    });
+    if (!wanted) continue;
+    if (*number(fits, i) == 0 || !std::isfinite(*number(y, i))) {
+      ++out.misfits;
+      continue;
+    }
+    Point p;
+    p.strategy = word(strategy, i);
+    for (const std::string& key : keys)
+      if (key != out.x_key && !picture.where.contains(key))
+        p.others += ", " + last_part(key) + " " + word(*runs.find(key), i);
+    if (x) {
+      out.words |= !number(*x, i);
+      p.x_word = word(*x, i);
+      p.x = number(*x, i).value_or(0);
+    }
+    p.y = *number(y, i);
+    out.points.push_back(std::move(p));
+  }
+  if (out.points.empty())
+    throw UserError("command line", "", "nothing to draw: no row fits in memory and all --where");
+  return out;
+}
+
+// Words get places in the order they appear; few numbers get ticks where they are.
+void set_x(Points& points, plot::Chart& chart) {
+  std::vector<std::string> seen;
+  std::set<double> numbers;
+  for (Point& p : points.points) {
+    if (points.words) {
+      auto at = std::find(seen.begin(), seen.end(), p.x_word);
+      if (at == seen.end()) at = seen.insert(seen.end(), p.x_word);
+      p.x = static_cast<double>(at - seen.begin());
+    }
+    numbers.insert(p.x);
+  }
+  chart.x_label = points.x_key;
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    chart.x_ticks.push_back({static_cast<double>(i), seen[i]});
+  if (points.words) {
+    chart.x_range = plot::Range{-0.5, static_cast<double>(seen.size()) - 0.5};
+    return;
+  }
+  const double low = *numbers.begin(), high = *numbers.rbegin();
+  chart.log_x = low > 0 && high >= 8 * low;
+  constexpr std::size_t kMostTicks = 12;
+  if (numbers.size() <= kMostTicks)
+    for (const double x : numbers) chart.x_ticks.push_back({x, fmt::format("{:g}", x)});
+  const double edge = high > low ? 0.04 : 0.5;
+  chart.x_range = chart.log_x ? plot::Range{low * std::pow(high / low, -edge),
+                                            high * std::pow(high / low, edge)}
+                              : plot::Range{low - edge * (high > low ? high - low : 1),
+                                            high + edge * (high > low ? high - low : 1)};
+}
+
+void add_lines(const Points& points, plot::Chart& chart) {
+  std::map<std::string, std::vector<std::pair<double, double>>> lines;
+  std::vector<std::string> order;
+  for (const Point& p : points.points) {
+    const std::string name = p.strategy + p.others;
+    if (!lines.contains(name)) order.push_back(name);
+    lines[name].emplace_back(p.x, p.y);
+  }
+  if (order.size() > kMostLines)
+    throw UserError(
+        "command line", "--where",
+        fmt::format("{} lines are too many to tell apart; choose with --where KEY=VALUE",
+                    order.size()));
+  for (const std::string& name : order) {
+    auto& all = lines[name];
+    std::sort(all.begin(), all.end());
+    plot::Series line;
+    line.name = name;
+    for (const auto& [x, y] : all) line.x.push_back(x), line.y.push_back(y);
+    plot::Series dots = line;
+    dots.style = plot::SeriesStyle::points;
+    if (line.x.size() > 1 && !points.words) chart.panel().series.push_back(line);
+    chart.panel().series.push_back(dots);
+  }
+}
+
+void add_misfits(const Points& points, plot::Chart& chart) {
+  if (points.misfits > 0)
+    chart.title += fmt::format("\n{} points do not fit in memory and are left out", points.misfits);
+}
+
+plot::Range from_zero(const Points& points) {
+  double high = 0, low = 0;
+  for (const Point& p : points.points) high = std::max(high, p.y), low = std::min(low, p.y);
+  return {1.05 * low, high > low ? 1.08 * high : 1};
+}
+
+void to_speedups(Points& points, const std::string& wanted) {
+  std::set<std::string> strategies;
+  for (const Point& p : points.points) strategies.insert(p.strategy);
+  const std::string base = !wanted.empty()                   ? wanted
+                           : strategies.contains("baseline") ? "baseline"
+                                                             : points.points.front().strategy;
+  if (!strategies.contains(base)) {
+    std::string all;
+    for (const std::string& s : strategies) all += (all.empty() ? "" : ", ") + s;
+    throw UserError("command line", "--baseline",
+                    fmt::format("no run of {}; there are {}", base, all));
+  }
+  std::map<std::pair<std::string, std::string>, double> of_base;
+  for (const Point& p : points.points)
+    if (p.strategy == base) of_base[{p.others, p.x_word}] = p.y;
+  std::erase_if(points.points, [&](const Point& p) {
+    return !of_base.contains({p.others, p.x_word}) || p.y <= 0;
+  });
+  for (Point& p : points.points) p.y = of_base[{p.others, p.x_word}] / p.y;
+}
+
+void add_bars(const Points& points, plot::Chart& chart) {
+  for (std::size_t i = 0; i < points.points.size(); ++i) {
+    const Point& p = points.points[i];
+    const auto x = static_cast<double>(i);
+    plot::Boxes bar{"", 0x0072b2, plot::Fill::solid, false, {{x - 0.35, x + 0.35, 0, p.y}}};
+    chart.panel().boxes.push_back(std::move(bar));
+    chart.panel().texts.push_back({x, p.y + 0.03 * chart.panel().y_range->high,
+                                   fmt::format("{:.2f} x", p.y), plot::Anchor::centre, 0});
+    chart.x_ticks.push_back({x, p.strategy});
+  }
+  chart.x_range = plot::Range{-0.6, static_cast<double>(points.points.size()) - 0.4};
+}
+
+}  // namespace
+
+plot::Chart sweep_chart(const tables::Table& runs, const SweepPicture& picture) {
+  Points points = points_of(runs, picture);
+  if (points.x_key.empty())
+    throw UserError("command line", "--x", "nothing was swept here; name a column to draw over");
+  plot::Chart chart;
+  chart.title = fmt::format("{} over {}", picture.y, points.x_key);
+  chart.panel().y_label = picture.y;
+  chart.panel().y_range = from_zero(points);
+  set_x(points, chart);
+  add_lines(points, chart);
+  add_misfits(points, chart);
+  return chart;
+}
+
+plot::Chart speedup_chart(const tables::Table& runs, const SweepPicture& picture) {
+  SweepPicture days = picture;
+  days.y = "gpu_days";
+  Points points = points_of(runs, days);
+  to_speedups(points, picture.baseline);
+  plot::Chart chart;
+  chart.title = "Speed-up in GPU-days";
+  chart.panel().y_label = "speed-up";
+  chart.panel().y_range = from_zero(points);
+  if (points.x_key.empty()) {
+    add_bars(points, chart);
+    chart.x_label = "strategy";
+  } else {
+    set_x(points, chart);
+    add_lines(points, chart);
+  }
+  chart.panel().series.push_back(
+      {"", {chart.x_range->low, chart.x_range->high}, {1, 1}, plot::SeriesStyle::guide, {}, {}});
+  add_misfits(points, chart);
+  return chart;
+}
+
+}  // namespace mllmsim::charts

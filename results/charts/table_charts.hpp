@@ -1,0 +1,34 @@
+// Pictures of tables: sweeps, packs, validation. Each takes a table as its command wrote it.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "results/plot/chart.hpp"
+#include "sim/tables/parquet.hpp"
+
+namespace mllmsim::charts {
+
+struct SweepPicture {
+  std::string x;                             // a swept key; empty: the first besides strategies
+  std::string y = "gpu_days";                // any column of numbers
+  std::map<std::string, std::string> where;  // only rows with these values
+  std::string baseline;  // of speed-ups: a strategy; empty: "baseline", else the first
+};
+
+// A column over a swept key, one line per strategy (and what else varies). `runs` is a sweep's
+// runs.parquet: the columns of runs and one for each swept key. Rows that do not fit are left out.
+plot::Chart sweep_chart(const tables::Table& runs, const SweepPicture& picture);
+
+// GPU-days of the baseline over those of each strategy: as sweep_chart, or as bars if nothing
+// varies.
+plot::Chart speedup_chart(const tables::Table& runs, const SweepPicture& picture);
+
+// Tiles and tokens of each micro-batch, sorted: the packs that `mllmsim pack` wrote, and random
+// micro-batches of the same samples, as many per micro-batch as a pack has in the mean.
+plot::Chart packing_chart(const tables::ParquetFile& packs);
+
+// Predicted against published figures with a band of 10 %, and their relative errors.
+plot::Chart validation_chart(const tables::Table& rows);
+
+}  // namespace mllmsim::charts

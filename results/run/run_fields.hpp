@@ -1,0 +1,177 @@
+// The columns of every result table, each listed once: Parquet writing, reading back and JSON all
+// visit these lists, so names and units cannot drift apart.
+//
+// each_field(row, visit) calls visit.field(name, value) for what a row holds and
+// visit.derived(name, value) for what follows from it and is therefore not read back. `row` is
+// const when writing, mutable when reading. Names carry their unit: _s, _ns, _bytes, _flops; shares
+// and mfu are 0..1.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "results/run/run_result.hpp"
+
+namespace mllmsim::results {
+
+template <class T, class Row>
+concept RowOf = std::is_same_v<std::remove_const_t<T>, Row>;
+
+using BubbleNames = std::array<std::string, kBubbleKinds>;
+
+inline BubbleNames bubble_names(std::string_view before, std::string_view after) {
+  BubbleNames names;
+  for (std::size_t k = 0; k < kBubbleKinds; ++k)
+    names[k].append(before).append(kBubbleNames[k]).append(after);
+  return names;
+}
+
+inline constexpr std::array<const char*, costs::kSources> kSourceColumns = {
+    "cost_share_measured", "cost_share_interpolated", "cost_share_transferred",
+    "cost_share_estimate"};
+
+inline double bubble_share(const RunResult& run) {
+  double sum = 0;
+  for (double share : run.bubble_shares) sum += share;
+  return sum;
+}
+
+inline Seconds bubble_time(const StageRow& stage) {
+  Seconds sum{};
+  for (Seconds time : stage.bubbles) sum += time;
+  return sum;
+}
+
+// What every row of every table starts with, so that tables of several runs can be concatenated.
+template <class Visitor>
+void each_key(RowOf<RunResult> auto& run, Visitor& visit) {
+  visit.field("run", run.name);
+  visit.field("strategy", run.strategy);
+  visit.field("scenario_hash", run.scenario_hash);
+}
+
+template <class Visitor>
+void each_field(RowOf<RunResult> auto& run, Visitor& visit) {
+  static const BubbleNames names = bubble_names("bubble_share_", "");
+  visit.field("model", run.model);
+  visit.field("cluster", run.cluster);
+  visit.field("calibration_hash", run.calibration_hash);
+  visit.field("seed", run.seed);
+  visit.field("granularity", run.granularity);
+  visit.field("gpus", run.gpus);
+  visit.field("tp", run.tp);
+  visit.field("pp", run.pp);
+  visit.field("vpp", run.vpp);
+  visit.field("dp", run.dp);
+  visit.field("zero_stage", run.zero_stage);
+  visit.field("micro_batch_size", run.micro_batch_size);
+  visit.field("global_batch_size", run.global_batch_size);
+  visit.field("micro_batches", run.micro_batches);
+  visit.field("parameters", run.parameters);
+  visit.field("fits", run.fits);
+  visit.field("reason", run.reason);
+  visit.field("iteration_s", run.iteration);
+  visit.field("simulated_steps", run.simulated_steps);
+  visit.field("samples", run.samples);
+  visit.field("gpu_days", run.gpu_days);
+  visit.field("samples_per_s", run.samples_per_s);
+  visit.field("tokens_per_s_per_gpu", run.tokens_per_s_per_gpu);
+  visit.field("samples_per_micro_batch", run.samples_per_micro_batch);
+  visit.field("pass_steps", run.pass_steps);
+  visit.field("pad_ratio", run.pad_ratio);
+  visit.field("dist_ratio_tiles", run.dist_ratio_tiles);
+  visit.field("dist_ratio_tokens", run.dist_ratio_tokens);
+  visit.field("model_flops", run.model_flops);
+  visit.field("hardware_flops", run.hardware_flops);
+  visit.field("mfu", run.mfu);
+  visit.field("hfu", run.hfu);
+  visit.derived("bubble_share", bubble_share(run));
+  for (std::size_t k = 0; k < kBubbleKinds; ++k) visit.field(names[k], run.bubble_shares[k]);
+  for (std::size_t i = 0; i < costs::kSources; ++i)
+    visit.field(kSourceColumns[i], run.source_shares[i]);
+  visit.field("peak_memory_bytes", run.peak_memory);
+  visit.field("gpu_memory_bytes", run.gpu_memory);
+}
+
+template <class Visitor>
+void each_field(RowOf<StageRow> auto& row, Visitor& visit) {
+  static const BubbleNames names = bubble_names("bubble_", "_s");
+  visit.field("stage", row.stage);
+  visit.field("layers", row.layers);
+  visit.field("blocks", row.blocks);
+  visit.field("recomputed_blocks", row.recomputed_blocks);
+  visit.field("parameters", row.parameters);
+  visit.field("forward_s", row.forward);
+  visit.field("backward_s", row.backward);
+  visit.field("busy_s", row.busy);
+  visit.derived("bubble_s", bubble_time(row));
+  for (std::size_t k = 0; k < kBubbleKinds; ++k) visit.field(names[k], row.bubbles[k]);
+  visit.field("weights_bytes", row.weights);
+  visit.field("gradients_bytes", row.gradients);
+  visit.field("optimizer_bytes", row.optimizer);
+  visit.field("peak_activations_bytes", row.peak_activations);
+  visit.field("saved_activations_bytes", row.saved_activations);
+  visit.field("reserve_bytes", row.reserve);
+  visit.field("peak_memory_bytes", row.peak_memory);
+}
+
+template <class Visitor>
+void each_field(RowOf<StepRow> auto& row, Visitor& visit) {
+  visit.field("step", row.step);
+  visit.field("replica", row.replica);
+  visit.field("iteration_s", row.iteration);
+  visit.field("micro_batches", row.micro_batches);
+  visit.field("samples", row.samples);
+  visit.field("llm_tokens", row.llm_tokens);
+  visit.field("tiles", row.tiles);
+  visit.field("bubble_share", row.bubble_share);
+}
+
+template <class Visitor>
+void each_field(RowOf<SpanRow> auto& row, Visitor& visit) {
+  visit.field("step", row.step);
+  visit.field("replica", row.replica);
+  visit.field("stage", row.stage);
+  visit.field("stream", row.stream);
+  visit.field("kind", row.kind);
+  visit.field("name", row.name);
+  visit.field("micro_batch", row.micro_batch);
+  visit.field("chunk", row.chunk);
+  visit.field("start_ns", row.start);
+  visit.field("end_ns", row.end);
+  visit.field("bytes", row.bytes);
+}
+
+template <class Visitor>
+void each_field(RowOf<MemoryRow> auto& row, Visitor& visit) {
+  visit.field("step", row.step);
+  visit.field("replica", row.replica);
+  visit.field("stage", row.stage);
+  visit.field("time_ns", row.time);
+  visit.field("memory_bytes", row.bytes);
+}
+
+template <class Visitor>
+void each_field(RowOf<Fact> auto& row, Visitor& visit) {
+  visit.field("key", row.key);
+  visit.field("text", row.text);
+  visit.field("number", row.number);
+}
+
+// A field as one of the four types a column has.
+template <class Tag, class Rep>
+Rep plain(const Quantity<Tag, Rep>& quantity) {
+  return quantity.value;
+}
+inline double plain(double value) { return value; }
+inline bool plain(bool value) { return value; }
+inline const std::string& plain(const std::string& value) { return value; }
+template <std::integral T>
+std::int64_t plain(T value) {
+  return static_cast<std::int64_t>(value);
+}
+
+}  // namespace mllmsim::results

@@ -1,0 +1,69 @@
+#include "results/text/json.hpp"
+
+#include <boost/json.hpp>
+
+#include "results/run/run_fields.hpp"
+#include "sim/base/json_text.hpp"
+
+namespace mllmsim::results {
+namespace {
+
+namespace json = boost::json;
+
+struct ToObject {
+  json::object& object;
+
+  template <class T>
+  void field(std::string_view name, const T& value) {
+    object[name] = plain(value);
+  }
+  template <class T>
+  void derived(std::string_view name, const T& value) {
+    field(name, value);
+  }
+};
+
+template <class Row>
+json::array to_array(const std::vector<Row>& rows) {
+  json::array array;
+  for (const Row& row : rows) {
+    json::object object;
+    ToObject visit{object};
+    each_field(row, visit);
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
+json::object to_object(const RunResult& run) {
+  json::object object;
+  ToObject visit{object};
+  each_key(run, visit);
+  each_field(run, visit);
+  object["plan"] = to_array(run.facts);
+  object["stages"] = to_array(run.stages);
+  object["steps"] = to_array(run.steps);
+  return object;
+}
+
+}  // namespace
+
+std::string to_json(const tables::Table& table, const std::string& name) {
+  json::array rows(table.rows());
+  for (json::value& row : rows) row.emplace_object();
+  for (const auto& [key, column] : table.columns)
+    std::visit(
+        [&, &key = key](const auto& values) {
+          for (std::size_t i = 0; i < rows.size(); ++i) rows[i].as_object()[key] = plain(values[i]);
+        },
+        column);
+  return pretty(json::object{{name, std::move(rows)}});
+}
+
+std::string to_json(std::span<const RunResult> runs) {
+  json::array array;
+  for (const RunResult& run : runs) array.push_back(to_object(run));
+  return pretty(json::object{{"runs", std::move(array)}});
+}
+
+}  // namespace mllmsim::results

@@ -1,0 +1,176 @@
+#include "results/text/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+
+#include "results/run/run_fields.hpp"
+#include "results/text/figures.hpp"
+#include "results/text/text_table.hpp"
+
+namespace mllmsim::results {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr std::size_t kBarCells = 30;
+
+std::string bar(double share, const SummaryStyle& style) {
+  const std::string_view full = style.utf8 ? "█" : "#", rest = style.utf8 ? "░" : ".";
+  const double cells = std::clamp(share, 0.0, 1.0) * static_cast<double>(kBarCells);
+  const auto filled = static_cast<std::size_t>(std::lround(cells));
+  std::string out;
+  for (std::size_t i = 0; i < kBarCells; ++i) out += i < filled ? full : rest;
+  return out;
+}
+
+std::string parallelism(const RunResult& run) {
+  const std::string vpp = run.vpp > 1 ? fmt::format("  vpp {}", run.vpp) : "";
+  return fmt::format(
+      "tp {}  pp {}{}  dp {}  zero {}  global batch {}: {} micro-batches of {} a pipeline", run.tp,
+      run.pp, vpp, run.dp, run.zero_stage, run.global_batch_size, run.micro_batches,
+      run.micro_batch_size);
+}
+
+// A run without a model has neither FLOPs nor memory to speak of.
+bool given_times(const RunResult& run) { return run.parameters == 0; }
+
+std::string headline(const RunResult& run) {
+  std::string out = shortened(fmt::format("{} ({})", run.name, run.strategy), kWidth) + "\n";
+  out += wrapped(given_times(run) ? fmt::format("given chunk times, on {} GPUs", run.gpus)
+                                  : fmt::format("{}, {} parameters, on {} GPUs of {}", run.model,
+                                                count(static_cast<double>(run.parameters)),
+                                                run.gpus, run.cluster),
+                 2, kWidth);
+  out += "  " + parallelism(run) + "\n";
+  if (!run.fits) out += wrapped("DOES NOT FIT: " + run.reason, 2, kWidth);
+  return out;
+}
+
+// "kernel times: 81% interpolated, 19% estimated"
+std::string trust(const RunResult& run) {
+  constexpr std::array<const char*, costs::kSources> kWords = {
+      "measured", "interpolated between measurements", "transferred from another machine",
+      "estimated"};
+  std::string out;
+  for (std::size_t i = 0; i < costs::kSources; ++i)
+    if (run.source_shares[i] > 0)
+      out += fmt::format("{}{:.0f}% {}", out.empty() ? "" : ", ", 100 * run.source_shares[i],
+                         kWords[i]);
+  return out.empty() ? out : "kernel times: " + out;
+}
+
+std::string figures(const RunResult& run) {
+  TextTable table({{"", Align::left}, {"", Align::left}, {"", Align::left}, {"", Align::left}});
+  table.add_row({"iteration", figure(run.iteration.value) + " s", "GPU-days",
+                 fmt::format("{} for {} samples", figure(run.gpu_days), count(run.samples))});
+  const std::string throughput = figure(run.samples_per_s) + " samples/s";
+  const std::string simulated =
+      fmt::format("{} {}, {} granularity", run.simulated_steps,
+                  run.simulated_steps == 1 ? "step" : "steps", run.granularity);
+  if (given_times(run)) {
+    table.add_row({"throughput", throughput, "simulated", simulated});
+    return table.text(2, kWidth);
+  }
+  table.add_row(
+      {"throughput", throughput, "per GPU", figure(run.tokens_per_s_per_gpu) + " tokens/s"});
+  table.add_row({"MFU", percent(run.mfu), "HFU", percent(run.hfu)});
+  table.add_row(
+      {"peak memory", gib(run.peak_memory, run.gpu_memory) + " GiB", "simulated", simulated});
+  const std::string rests_on = trust(run);
+  return table.text(2, kWidth) + (rests_on.empty() ? "" : "\n" + wrapped(rests_on, 2, kWidth));
+}
+
+std::string time_shares(const RunResult& run, const SummaryStyle& style) {
+  TextTable table({{"step time", Align::left}, {"share"}, {"", Align::left}});
+  const double busy = 1 - bubble_share(run);
+  table.add_row({"busy", percent(busy), bar(busy, style)});
+  for (std::size_t k = 0; k < kBubbleKinds; ++k)
+    if (run.bubble_shares[k] > 0)
+      table.add_row({std::string(kBubbleNames[k]), percent(run.bubble_shares[k]),
+                     bar(run.bubble_shares[k], style)});
+  return table.text(2, kWidth);
+}
+
+// "hidden_share_fine" reads "hidden share fine".
+std::string facts(const RunResult& run) {
+  TextTable table({{"plan", Align::left}, {"", Align::left, true}});
+  for (const Fact& fact : run.facts) {
+    std::string key = fact.key;
+    std::replace(key.begin(), key.end(), '_', ' ');
+    table.add_row({key, fact.text});
+  }
+  return table.text(2, kWidth);
+}
+
+std::string stages(const RunResult& run) {
+  TextTable table({{"stage"},
+                   {"layers", Align::left, true},
+                   {"fwd ms"},
+                   {"bwd ms"},
+                   {"busy"},
+                   {"bubbles"},
+                   {"memory GiB"}});
+  for (const StageRow& s : run.stages) {
+    const Seconds step = s.busy + bubble_time(s);
+    const double busy = step.value > 0 ? s.busy / step : 0;
+    table.add_row({std::to_string(s.stage), s.layers, figure(s.forward.value * 1e3),
+                   figure(s.backward.value * 1e3), percent(busy),
+                   percent(step.value > 0 ? 1 - busy : 0), gib(s.peak_memory, run.gpu_memory)});
+  }
+  return table.text(2, kWidth);
+}
+
+}  // namespace
+
+bool utf8_locale() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') {
+      std::string locale(value);
+      std::transform(locale.begin(), locale.end(), locale.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+    }
+  return false;
+}
+
+std::string summary(const RunResult& run, const SummaryStyle& style) {
+  std::string out = headline(run);
+  if (run.simulated_steps > 0) out += "\n" + figures(run) + "\n" + time_shares(run, style);
+  if (!run.facts.empty()) out += "\n" + facts(run);
+  if (!run.stages.empty()) out += "\n" + stages(run);
+  return out;
+}
+
+std::string comparison(std::span<const RunResult> runs) {
+  TextTable table({{"run", Align::left, true},
+                   {"strategy", Align::left, true},
+                   {"GPUs"},
+                   {"iteration s"},
+                   {"GPU-days"},
+                   {"MFU"},
+                   {"bubbles"},
+                   {"memory GiB"}});
+  for (const RunResult& run : runs) {
+    std::vector<std::string> cells = {run.name, run.strategy, std::to_string(run.gpus)};
+    if (run.fits && run.simulated_steps > 0)
+      cells.insert(cells.end(), {figure(run.iteration.value), figure(run.gpu_days),
+                                 percent(run.mfu), percent(bubble_share(run))});
+    else
+      cells.insert(cells.end(), 4, "-");
+    cells.push_back(run.fits ? gib(run.peak_memory, run.gpu_memory) : "does not fit");
+    table.add_row(std::move(cells));
+  }
+  return table.text(0, kWidth);
+}
+
+std::string summaries(std::span<const RunResult> runs, const SummaryStyle& style) {
+  std::string out;
+  for (const RunResult& run : runs) out += summary(run, style) + "\n";
+  return runs.size() > 1 ? out + comparison(runs) : out.substr(0, out.empty() ? 0 : out.size() - 1);
+}
+
+}  // namespace mllmsim::results

@@ -1,0 +1,28 @@
+// What a person reads on the terminal after a run: what was run, what it costs, where the time
+// goes, one line per stage. At most 100 columns; figures are rounded, the Parquet files have them
+// all.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "results/run/run_result.hpp"
+
+namespace mllmsim::results {
+
+struct SummaryStyle {
+  bool utf8 = true;  // bars of block characters; otherwise of '#'
+};
+
+// Whether the locale's environment variables (LC_ALL, LC_CTYPE, LANG) ask for UTF-8.
+bool utf8_locale();
+
+std::string summary(const RunResult& run, const SummaryStyle& style);
+
+// One line per run.
+std::string comparison(std::span<const RunResult> runs);
+
+// Each run's summary, and the comparison if there are several.
+std::string summaries(std::span<const RunResult> runs, const SummaryStyle& style);
+
+}  // namespace mllmsim::results

@@ -1,0 +1,47 @@
+#include "results/validation/sensitivity.hpp"
+
+#include <tbb/parallel_for.h>
+
+#include "results/run/measure.hpp"
+
+namespace mllmsim::validation {
+namespace {
+
+constexpr double kSlower = 1.1;
+
+results::RunResult run_with_slower(std::size_t part, scenarios::Scenario scenario,
+                                   scenarios::InputFiles& files) {
+  results::RunOptions options{.files = &files, .timeline = false};
+  costs::CostFactors& f = options.factors;
+  double* const factors[] = {&f.gemm,          &f.attention,           &f.memory_bound,
+                             &f.optimizer,     &f.collectives_in_node, &f.collectives_across_nodes,
+                             &f.point_to_point};
+  if (part < std::size(factors))
+    *factors[part] = kSlower;
+  else
+    scenario.job.software.host_time_per_kernel =
+        scenario.job.software.host_time_per_kernel * kSlower;
+  return results::run_scenario(scenario, options);
+}
+
+}  // namespace
+
+std::vector<SensitivityRow> sensitivity(std::span<const scenarios::PublishedFamily> families) {
+  scenarios::InputFiles files;
+  std::vector<ValidationPoint> chosen;
+  for (ValidationPoint& p : read_points(families, files))
+    if (p.point->sensitivity) chosen.push_back(std::move(p));
+  std::vector<SensitivityRow> rows(chosen.size());
+  tbb::parallel_for(std::size_t{0}, chosen.size(), [&](std::size_t i) {
+    const ValidationPoint& p = chosen[i];
+    rows[i].id = p.point->id;
+    rows[i].source = p.family->source;
+    const Seconds before =
+        results::run_scenario(p.scenario, {.files = &files, .timeline = false}).iteration;
+    for (std::size_t part = 0; part < kSensitivityParts.size(); ++part)
+      rows[i].change[part] = run_with_slower(part, p.scenario, files).iteration / before - 1;
+  });
+  return rows;
+}
+
+}  // namespace mllmsim::validation

@@ -1,7 +1,0 @@
-#include "results/version.hpp"
-
-namespace mllmsim {
-
-std::string_view version() { return MLLMSIM_VERSION; }
-
-}  // namespace mllmsim

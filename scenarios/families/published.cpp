@@ -1,0 +1,221 @@
+#include "scenarios/families/published.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <system_error>
+
+#include "scenarios/families/published_csv.hpp"
+#include "scenarios/tree/merge.hpp"
+#include "scenarios/tree/problems.hpp"
+#include "scenarios/tree/quantity.hpp"
+#include "scenarios/tree/toml_parse.hpp"
+#include "scenarios/tree/toml_reader.hpp"
+#include "sim/base/text.hpp"
+
+namespace mllmsim::scenarios {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Takes a member out of a table.
+std::optional<Node> take(Node& table, const char* key) {
+  auto handle = table.as<Node::Table>().extract(key);
+  if (handle.empty()) return std::nullopt;
+  return std::move(handle.mapped());
+}
+
+// What a metric's name says its unit is; null for bare numbers.
+const Dimension* dimension_of(std::string_view metric) {
+  if (metric.ends_with("_bytes")) return &kMemorySize;
+  if (metric.ends_with("_s") && !metric.ends_with("_per_s")) return &kDuration;
+  return nullptr;
+}
+
+class FamilyReader {
+ public:
+  FamilyReader(PublishedFamily& out, Problems& problems) : out_(out), problems_(problems) {}
+
+  void read(Node root, const std::vector<std::string>& overrides, const fs::path& csv_directory) {
+    const std::optional<std::string> csv = csv_override(overrides);
+    const std::optional<Node> points = take(root, "points");
+    read_head(root);
+    run_ = std::move(root);
+    if (!points) return problems_.add(run_.position, "points", "missing, and it has no default");
+    if (points->is<Node::Array>())
+      for (const Node& point : points->as<Node::Array>()) read_point(point);
+    else
+      read_csv(*points, csv, csv_directory);
+    for (std::size_t i = 0; i < out_.points.size(); ++i) link(i);
+  }
+
+ private:
+  // "points.csv=PATH" is for us, everything else for the points.
+  std::optional<std::string> csv_override(const std::vector<std::string>& overrides) {
+    std::optional<std::string> csv;
+    constexpr std::string_view kKey = "points.csv=";
+    for (const std::string& text : overrides)
+      if (text.starts_with(kKey))
+        csv = text.substr(kKey.size());
+      else
+        overrides_.push_back(text);
+    return csv;
+  }
+
+  // Our own keys, taken out of the tree so that the rest is a run.
+  void read_head(Node& root) {
+    Node head;
+    head.position = root.position;
+    for (const char* key : {"source", "target"})
+      if (std::optional<Node> node = take(root, key))
+        head.as<Node::Table>().emplace(key, std::move(*node));
+    TableReader reader(head, "", problems_);
+    reader.require("source", out_.source);
+    if (const Node* table = reader.find("target")) read_target(*table);
+    if (const Node* text = root.find("description"); text && text->is<std::string>())
+      out_.description = text->as<std::string>();
+    if (const Node* list = root.find("assumptions"); list && list->is<Node::Array>())
+      for (const Node& text : list->as<Node::Array>())
+        if (text.is<std::string>()) out_.assumptions.push_back(text.as<std::string>());
+  }
+
+  void read_target(const Node& table) {
+    TableReader reader(table, "target", problems_);
+    const auto limit = [&](const char* key, std::optional<double>& out) {
+      double value = 0;
+      if (reader.read(key, value, {0, 10})) out = value;
+    };
+    limit("median", out_.target.median);
+    limit("mean", out_.target.mean);
+    limit("largest", out_.target.largest);
+  }
+
+  void read_point(const Node& node) {
+    TableReader reader(node, "points", problems_);
+    std::string id, over;
+    reader.require("id", id);
+    bool sensitivity = false;
+    reader.read("sensitivity", sensitivity);
+    const Node* set = reader.find("set");
+    const Node* published = reader.find("published");
+    const Node* over_node =
+        reader.read("speedup_over", over) ? reader.find("speedup_over") : nullptr;
+    if (!published)
+      return reader.problem("published", "missing: which figures were published for this point?");
+    add_point(id, node.position, set, *published);
+    out_.points.back().sensitivity = sensitivity;
+    if (over_node) speedups_.emplace(out_.points.size() - 1, *over_node);
+  }
+
+  void add_point(const std::string& id, const Position& position, const Node* set,
+                 const Node& published) {
+    PublishedPoint point;
+    point.id = id;
+    point.position = position;
+    point.run = run_;
+    if (set) apply_changes(point.run, *set, problems_);
+    apply_overrides(point.run, overrides_, problems_);
+    read_figures(published, "", point.figures);
+    if (point.figures.empty())
+      problems_.add(published.position, "points.published", "expected metrics and their figures");
+    const auto [it, first] = ids_.emplace(id, out_.points.size());
+    if (!first)
+      problems_.add(position, "points.id", fmt::format("another point has the id \"{}\"", id));
+    out_.points.push_back(std::move(point));
+  }
+
+  void read_figures(const Node& node, const std::string& metric,
+                    std::vector<PublishedFigure>& out) {
+    if (node.is<Node::Table>()) {
+      for (const auto& [name, value] : node.as<Node::Table>())
+        read_figures(value, metric.empty() ? name : metric + "." + name, out);
+      return;
+    }
+    PublishedFigure figure;
+    figure.metric = metric;
+    figure.position = node.position;
+    if (node.is<bool>()) {
+      figure.flag = true;
+      figure.value = node.as<bool>() ? 1 : 0;
+    } else if (node.is<std::int64_t>()) {
+      figure.value = static_cast<double>(node.as<std::int64_t>());
+    } else if (node.is<double>()) {
+      figure.value = node.as<double>();
+    } else if (!read_quantity(node, metric, figure.value)) {
+      return;
+    }
+    if (!figure.flag && !(figure.value > 0))
+      return problems_.add(node.position, "points.published." + metric,
+                           fmt::format("expected a number above 0, found {}", describe(node)));
+    out.push_back(std::move(figure));
+  }
+
+  bool read_quantity(const Node& node, const std::string& metric, double& out) {
+    const Dimension* dimension = dimension_of(metric);
+    ParsedQuantity parsed;
+    if (!dimension || !node.is<std::string>())
+      parsed.problem = fmt::format("expected a number, found {}", describe(node));
+    else
+      parsed = parse_quantity(node.as<std::string>(), *dimension);
+    if (!parsed.problem.empty())
+      problems_.add(node.position, "points.published." + metric, parsed.problem);
+    out = parsed.value;
+    return parsed.problem.empty();
+  }
+
+  // The point that a speed-up is over stands anywhere in the family.
+  void link(std::size_t i) {
+    const auto over = speedups_.find(i);
+    if (over == speedups_.end()) return;
+    const auto& id = over->second.as<std::string>();
+    if (const auto it = ids_.find(id); it != ids_.end() && it->second != i) {
+      out_.points[i].speedup_over = it->second;
+      return;
+    }
+    std::vector<std::string> known;
+    for (const auto& [name, index] : ids_) known.push_back(name);
+    problems_.add(over->second.position, "points.speedup_over",
+                  fmt::format("no other point has the id \"{}\"{}", id, did_you_mean(id, known)));
+  }
+
+  void read_csv(const Node& mapping, const std::optional<std::string>& csv,
+                const fs::path& csv_directory) {
+    const std::size_t before = problems_.count();
+    const CsvMapping map = read_csv_mapping(mapping, problems_);
+    if (problems_.count() != before) return;
+    fs::path file = csv ? fs::path(*csv) : out_.file.parent_path() / map.file;
+    std::error_code error;
+    if (!csv && !fs::exists(file, error)) file = csv_directory / map.file;
+    if (!csv && !fs::exists(file, error)) {
+      out_.skipped = fmt::format(
+          "{} is not there; name it with points.csv=PATH or its directory with --csv-dir",
+          map.file.string());
+      return;
+    }
+    for (const CsvPoint& point : read_csv_points(map, file, problems_))
+      add_point(ids_.contains(point.id) ? fmt::format("{} (line {})", point.id, point.position.line)
+                                        : point.id,
+                point.position, &point.set, point.published);
+  }
+
+  PublishedFamily& out_;
+  Problems& problems_;
+  Node run_;
+  std::vector<std::string> overrides_;
+  std::map<std::string, std::size_t> ids_;
+  std::map<std::size_t, Node> speedups_;
+};
+
+}  // namespace
+
+PublishedFamily read_published(const fs::path& file, const std::vector<std::string>& overrides,
+                               const fs::path& csv_directory) {
+  PublishedFamily family;
+  family.file = file;
+  Problems problems;
+  FamilyReader(family, problems).read(parse_toml_file(file), overrides, csv_directory);
+  problems.throw_if_any();
+  return family;
+}
+
+}  // namespace mllmsim::scenarios

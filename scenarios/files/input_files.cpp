@@ -1,0 +1,122 @@
+#include "scenarios/files/input_files.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "scenarios/files/shipped_files.hpp"
+#include "scenarios/tree/toml_parse.hpp"
+#include "sim/base/hash.hpp"
+#include "sim/base/json_reader.hpp"
+
+namespace mllmsim::scenarios {
+
+namespace fs = std::filesystem;
+
+struct InputFiles::Toml {
+  std::string hash;
+  Node root;
+};
+
+struct InputFiles::Calibrated {
+  std::string hash;
+  costs::Calibration calibration;
+};
+
+struct InputFiles::Data {
+  std::string hash;
+  std::shared_ptr<const data::DataSet> set;  // null after others took its room
+  std::uint64_t used = 0;
+};
+
+namespace {
+
+std::string hash_of(const data::DataSet& set) {
+  std::string_view bytes(reinterpret_cast<const char*>(set.samples.data()),
+                         set.samples.size() * sizeof(data::Sample));
+  static_assert(sizeof(data::Sample) == 2 * sizeof(std::int32_t), "no padding to hash");
+  return hash_text(bytes);
+}
+
+std::string portable_name(const std::string& file) {
+  const fs::path relative = fs::path(file).lexically_relative(data_directory());
+  return relative.empty() || *relative.begin() == ".." ? file : relative.generic_string();
+}
+
+}  // namespace
+
+InputFiles::InputFiles() = default;
+InputFiles::~InputFiles() = default;
+
+const Node& InputFiles::toml(const fs::path& file) {
+  const std::lock_guard lock(mutex_);
+  auto& entry = tomls_[file.string()];
+  if (!entry) {
+    const std::string text = read_small_file(file);
+    entry = std::make_unique<Toml>(Toml{hash_text(text), parse_toml(text, file.string())});
+  }
+  return entry->root;
+}
+
+const InputFiles::Calibrated& InputFiles::calibrated(const fs::path& file) {
+  const std::lock_guard lock(mutex_);
+  auto& entry = calibrations_[file.string()];
+  if (!entry) {
+    const std::string text = read_text(file);
+    entry = std::make_unique<Calibrated>(
+        Calibrated{hash_text(text), costs::parse_calibration(text, file.string())});
+  }
+  return *entry;
+}
+
+const costs::Calibration& InputFiles::calibration(const fs::path& file) {
+  return calibrated(file).calibration;
+}
+
+std::string InputFiles::calibration_hash(const fs::path& file) { return calibrated(file).hash; }
+
+std::shared_ptr<const data::DataSet> InputFiles::data_set(
+    const std::string& name, const std::function<data::DataSet()>& load) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Data>& entry = data_sets_[name];
+  if (!entry || !entry->set) {
+    auto set = std::make_shared<const data::DataSet>(load());
+    entry = std::make_unique<Data>(Data{hash_of(*set), set, 0});
+    forget_data_sets();
+  }
+  entry->used = ++uses_;
+  return entry->set;
+}
+
+// A sweep over seeds makes one data set per point: keep those used last.
+void InputFiles::forget_data_sets() {
+  constexpr std::size_t kKept = 8;
+  std::vector<Data*> kept;
+  for (const auto& [name, entry] : data_sets_)
+    if (entry && entry->set && entry->used > 0) kept.push_back(entry.get());
+  if (kept.size() < kKept) return;
+  const auto oldest = std::min_element(
+      kept.begin(), kept.end(), [](const Data* a, const Data* b) { return a->used < b->used; });
+  (*oldest)->set.reset();
+}
+
+std::string InputFiles::data_hash(const std::shared_ptr<const data::DataSet>& set) const {
+  if (!set) return "";
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, entry] : data_sets_)
+    if (entry && entry->set == set) return entry->hash;
+  return hash_of(*set);
+}
+
+std::map<std::string, std::string> InputFiles::hashes() const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, std::string> out;
+  for (const auto& [file, entry] : tomls_)
+    if (entry) out.emplace(portable_name(file), entry->hash);
+  for (const auto& [file, entry] : calibrations_)
+    if (entry) out.emplace(portable_name(file), entry->hash);
+  for (const auto& [name, entry] : data_sets_)
+    if (entry) out.emplace(name, entry->hash);
+  return out;
+}
+
+}  // namespace mllmsim::scenarios

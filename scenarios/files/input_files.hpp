@@ -1,0 +1,57 @@
+// The files behind scenarios, each read once: a sweep resolves the same run, models, cluster and
+// calibration thousands of times, on several threads, and all its points must see one version.
+//
+// Safe for concurrent use. What it hands out stays valid as long as it lives.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "cost_models/calibration/calibration.hpp"
+#include "scenarios/tree/node.hpp"
+#include "strategies/data/samples.hpp"
+
+namespace mllmsim::scenarios {
+
+class InputFiles {
+ public:
+  InputFiles();
+  ~InputFiles();
+
+  // Both throw what parse_toml_file and read_calibration do.
+  const Node& toml(const std::filesystem::path& file);
+  const costs::Calibration& calibration(const std::filesystem::path& file);
+
+  // Of the contents of a calibration already read, or read now.
+  std::string calibration_hash(const std::filesystem::path& file);
+
+  // A data set, made by `load` the first time it is asked for by this name.
+  std::shared_ptr<const data::DataSet> data_set(const std::string& name,
+                                                const std::function<data::DataSet()>& load);
+  // Of its samples; "" for none.
+  std::string data_hash(const std::shared_ptr<const data::DataSet>& set) const;
+
+  // Name and hash of the contents of every file read so far; a shipped file is named relative to
+  // the data directory, so that the names do not depend on where the program is installed.
+  std::map<std::string, std::string> hashes() const;
+
+ private:
+  struct Toml;
+  struct Calibrated;
+  struct Data;
+
+  const Calibrated& calibrated(const std::filesystem::path& file);
+  void forget_data_sets();
+
+  mutable std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Toml>> tomls_;
+  std::map<std::string, std::unique_ptr<Calibrated>> calibrations_;
+  std::map<std::string, std::unique_ptr<Data>> data_sets_;
+  std::uint64_t uses_ = 0;
+};
+
+}  // namespace mllmsim::scenarios

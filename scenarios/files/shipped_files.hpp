@@ -1,0 +1,53 @@
+// The files that come with the program, found wherever it is run or installed.
+//
+//   DATA/scenarios/{models,clusters,software,runs,published}/NAME.toml
+//   DATA/cost_models/calibrations/NAME.json
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace mllmsim::scenarios {
+
+// DATA: $MLLMSIM_DATA if set; else ../share/mllmsim beside the program's directory if that exists;
+// else the source tree the program was built from.
+std::filesystem::path data_directory();
+
+struct ShippedFile {
+  std::string name;  // what a scenario calls it
+  std::string description;
+  std::filesystem::path path;
+};
+
+// By name. Models without an LLM are encoders: parts for other models.
+std::vector<ShippedFile> shipped_models();
+std::vector<ShippedFile> shipped_encoders();
+std::vector<ShippedFile> shipped_clusters();
+std::vector<ShippedFile> shipped_software();  // framework generations
+std::vector<ShippedFile> shipped_runs();
+std::vector<ShippedFile> shipped_published();     // families of runs that others measured
+std::vector<ShippedFile> shipped_data_sets();     // mixtures to generate
+std::vector<ShippedFile> shipped_calibrations();  // without descriptions
+
+// One of the folders above, and the files in it.
+enum class ShippedKind : std::uint8_t {
+  model,
+  cluster,
+  run,
+  data_set,
+  calibration,
+  software,
+  published
+};
+
+// What `reference`, written in a file of directory `from`, means: a path if it has a slash or an
+// extension, relative to `from`; otherwise a shipped name. Need not exist.
+std::filesystem::path locate(const std::string& reference, ShippedKind kind,
+                             const std::filesystem::path& from);
+
+// Why locate() found nothing: "no model named "x"; did you mean "y"?", or "no such file: x".
+std::string not_found(const std::string& reference, ShippedKind kind,
+                      const std::filesystem::path& located);
+
+}  // namespace mllmsim::scenarios

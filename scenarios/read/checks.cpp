@@ -1,0 +1,144 @@
+#include "scenarios/read/checks.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace mllmsim::scenarios {
+namespace {
+
+class Checker {
+ public:
+  Checker(const Job& job, const Node& run, Problems& problems)
+      : job_(job), run_(run), problems_(problems) {}
+
+  void batch() const {
+    const Parallelism& p = job_.parallelism;
+    const std::int64_t samples = p.micro_batch_size * p.data_parallel_size;
+    if (p.global_batch_size % samples != 0)
+      add("parallelism.global_batch_size",
+          fmt::format("expected a multiple of micro_batch_size {} x data parallel {} = {}, found "
+                      "{}",
+                      p.micro_batch_size, p.data_parallel_size, samples, p.global_batch_size));
+  }
+
+  void schedule() const {
+    const Parallelism& p = job_.parallelism;
+    const int pp = p.pipeline_model_parallel_size;
+    if (p.zero_stage == 3 && pp > 1)
+      add("parallelism.zero_stage",
+          fmt::format("3 needs pipeline_model_parallel_size 1, found {}", pp));
+    if (p.virtual_pipeline_stages > 1) {
+      if (pp == 1)
+        add("parallelism.virtual_pipeline_stages",
+            "the interleaved schedule needs pipeline_model_parallel_size above 1");
+      else if (p.micro_batches() % pp != 0)
+        add("parallelism.virtual_pipeline_stages",
+            fmt::format("the interleaved schedule needs a multiple of pipeline_model_parallel_size "
+                        "{} micro-batches, found {}",
+                        pp, p.micro_batches()));
+    }
+    const std::size_t recomputed = job_.recompute.layers_per_stage.size();
+    if (recomputed != 0 && recomputed != static_cast<std::size_t>(pp))
+      add("recompute.layers_per_stage",
+          fmt::format("expected {} numbers, one a pipeline stage, found {}", pp, recomputed));
+  }
+
+  void given_times() const {
+    const int pp = job_.parallelism.pipeline_model_parallel_size;
+    const auto check = [&](const char* key, std::size_t found) {
+      if (found != 1 && found != static_cast<std::size_t>(pp))
+        add(key,
+            fmt::format("expected one duration, or {}, one a pipeline stage, found {}", pp, found));
+    };
+    check("given_times.forward", job_.given_times->forward.size());
+    check("given_times.backward", job_.given_times->backward.size());
+  }
+
+  void layers() const {
+    const Parallelism& p = job_.parallelism;
+    const std::int64_t chunks =
+        std::int64_t{p.pipeline_model_parallel_size} * p.virtual_pipeline_stages;
+    const std::int64_t blocks = block_count(job_.model);
+    if (chunks > blocks)
+      add("parallelism.pipeline_model_parallel_size",
+          fmt::format("{} pipeline stages x {} virtual stages are more than the model's {} layers",
+                      p.pipeline_model_parallel_size, p.virtual_pipeline_stages, blocks));
+  }
+
+  void tensor_parallel() const {
+    for (std::size_t i = 0; i < job_.model.encoders.size(); ++i)
+      splits(job_.model.encoders[i].blocks, fmt::format("model.encoders.{}", i));
+    splits(job_.model.llm.blocks, "model.llm");
+  }
+
+  void data() const {
+    const Data& d = job_.data;
+    if (d.set) return;  // its samples carry their own
+    const double tiles = d.tiles_per_sample;
+    if (job_.model.encoders.empty()) {
+      if (tiles > 0) add("data.tiles_per_sample", "the model has no encoder");
+      return;
+    }
+    if (tiles == 0) {
+      add("data.tiles_per_sample", "missing: the model has an encoder");
+      return;
+    }
+    for (const Encoder& e : job_.model.encoders) {
+      const double image_tokens = tiles * static_cast<double>(e.output_tokens_per_tile);
+      if (image_tokens > static_cast<double>(d.tokens_per_sample))
+        add("data.tokens_per_sample",
+            fmt::format("includes image tokens, of which {} tiles x {} from {} give {}; found {}",
+                        tiles, e.output_tokens_per_tile, e.name, image_tokens,
+                        d.tokens_per_sample));
+    }
+  }
+
+ private:
+  void splits(const Transformer& t, const std::string& module) const {
+    const std::int64_t tp = job_.parallelism.tensor_model_parallel_size;
+    const auto divides = [&](const char* key, std::int64_t size, const char* hint) {
+      if (size % tp != 0)
+        add("parallelism.tensor_model_parallel_size",
+            fmt::format("{} does not divide {}.{} {}{}", tp, module, key, size, hint));
+    };
+    divides("hidden_size", t.hidden_size, "");
+    divides("intermediate_size", t.intermediate_size, "");
+    if (t.uneven_heads != UnevenHeads::refuse) return;
+    divides("num_attention_heads", t.num_attention_heads, "; see uneven_heads");
+    // With fewer KV heads than tp ranks, Megatron gives several ranks the same ones.
+    if (tp % t.num_key_value_heads != 0) divides("num_key_value_heads", t.num_key_value_heads, "");
+  }
+
+  void add(const std::string& key, std::string message) const {
+    problems_.add(nearest(run_, key).position, key, std::move(message));
+  }
+
+  const Job& job_;
+  const Node& run_;
+  Problems& problems_;
+};
+
+}  // namespace
+
+std::int64_t block_count(const Model& model) {
+  std::int64_t blocks = model.llm.blocks.num_hidden_layers;
+  for (const Encoder& e : model.encoders) blocks += e.blocks.num_hidden_layers;
+  return blocks;
+}
+
+void check_parallelism(const Job& job, const Node& run, Problems& problems) {
+  const Checker checker(job, run, problems);
+  checker.batch();
+  checker.schedule();
+  if (job.given_times) checker.given_times();
+  if (block_count(job.model) == 0) return;
+  checker.layers();
+  checker.tensor_parallel();
+}
+
+void check_data(const Job& job, const Node& run, Problems& problems) {
+  if (block_count(job.model) > 0) Checker(job, run, problems).data();
+}
+
+}  // namespace mllmsim::scenarios

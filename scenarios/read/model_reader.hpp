@@ -1,0 +1,20 @@
+// A resolved model table to a Model: defaults filled in, tokens and projector sizes derived.
+//
+// Keys are Hugging Face's config.json keys where it has one. For encoders:
+//   patches              (image_size / patch_size)^2
+//   tokens_per_tile      patches + class_token
+//   output_tokens        patches * pixel_shuffle^2          pixel_shuffle = 1 unless given
+//   projector input      hidden_size / pixel_shuffle^2      "linear": one GEMM, "mlp2": two
+#pragma once
+
+#include <string>
+
+#include "scenarios/tree/node.hpp"
+#include "scenarios/tree/problems.hpp"
+#include "sim/world/model.hpp"
+
+namespace mllmsim::scenarios {
+
+Model read_model(const Node& table, const std::string& key, Problems& problems);
+
+}  // namespace mllmsim::scenarios

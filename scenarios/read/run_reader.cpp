@@ -1,0 +1,232 @@
+#include "scenarios/read/run_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenarios/data_sets/data_lengths.hpp"
+#include "scenarios/data_sets/data_mixture.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/text.hpp"
+#include "strategies/job/strategy.hpp"
+
+namespace mllmsim::scenarios {
+namespace {
+
+constexpr std::initializer_list<const char*> kRecomputeNames = {"none", "selective", "full"};
+constexpr Range kBatch{1, 1e9};
+
+// An option's value, of the type its default has.
+std::optional<OptionValue> read_option(TableReader& reader, const OptionSpec& spec) {
+  return std::visit(
+      [&](auto value) -> std::optional<OptionValue> {
+        using T = decltype(value);
+        bool right = false;
+        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>)
+          right = reader.read(spec.name, value);
+        else
+          right = reader.read(spec.name, value, kAnyNumber);
+        if (!right) return std::nullopt;
+        if constexpr (std::is_same_v<T, std::string>) {
+          const auto& names = spec.choices;
+          if (!names.empty() && std::find(names.begin(), names.end(), value) == names.end()) {
+            reader.problem(spec.name, fmt::format("expected {}, found \"{}\"{}", one_of(names),
+                                                  value, did_you_mean(value, names)));
+            return std::nullopt;
+          }
+        }
+        return value;
+      },
+      spec.default_value);
+}
+
+void read_options(TableReader& reader, const StrategyInfo& strategy, Options& options) {
+  for (const OptionSpec& spec : strategy.options) {
+    options[spec.name] = spec.default_value;
+    if (const auto value = read_option(reader, spec)) options[spec.name] = *value;
+  }
+}
+
+const StrategyInfo* known_strategy(const Node& name, const std::string& key, Problems& problems) {
+  if (!name.is<std::string>()) {
+    problems.add(name.position, key,
+                 fmt::format("expected a strategy's name, found {}", describe(name)));
+    return nullptr;
+  }
+  const auto& text = name.as<std::string>();
+  if (const StrategyInfo* info = find_strategy(text)) return info;
+  std::vector<std::string> names;
+  for (const StrategyInfo& info : strategies()) names.push_back(info.name);
+  problems.add(name.position, key,
+               fmt::format("no strategy named {}{}", describe(name), did_you_mean(text, names)));
+  return nullptr;
+}
+
+}  // namespace
+
+WrittenParallelism read_parallelism(const Node& table, Problems& problems) {
+  TableReader reader(table, "parallelism", problems);
+  WrittenParallelism out;
+  Parallelism& p = out.sizes;
+  reader.read("tensor_model_parallel_size", p.tensor_model_parallel_size);
+  reader.read("pipeline_model_parallel_size", p.pipeline_model_parallel_size);
+  reader.read("virtual_pipeline_stages", p.virtual_pipeline_stages, {1, 10'000});
+  int dp = 0;
+  if (reader.read("data_parallel_size", dp)) out.data_parallel_size = dp;
+  std::int64_t layers = 0;
+  if (reader.read("num_layers_per_virtual_pipeline_stage", layers))
+    out.layers_per_virtual_stage = layers;
+  if (reader.has("virtual_pipeline_stages") && reader.has("num_layers_per_virtual_pipeline_stage"))
+    reader.problem("num_layers_per_virtual_pipeline_stage",
+                   "give either this or virtual_pipeline_stages");
+  reader.read("sequence_parallel", p.sequence_parallel);
+  reader.read("use_tp_pp_dp_mapping", p.use_tp_pp_dp_mapping);
+  if (reader.read("zero_stage", p.zero_stage, {0, 3}) && p.zero_stage == 2)
+    reader.problem("zero_stage", "expected 0, 1 or 3, found 2");
+  reader.read("micro_batch_size", p.micro_batch_size, {1, 1e4});
+  reader.require("global_batch_size", p.global_batch_size, kBatch);
+  return out;
+}
+
+RecomputePlan read_recompute(TableReader& run, Problems& problems) {
+  RecomputePlan plan;
+  const Node* written = run.find("recompute");
+  if (!written) return plan;
+  if (!written->is<Node::Table>()) {
+    run.read("recompute", plan.llm, kRecomputeNames);
+    plan.encoder = plan.llm;
+    return plan;
+  }
+  TableReader reader(*written, "recompute", problems);
+  reader.read("encoder", plan.encoder, kRecomputeNames);
+  reader.read("llm", plan.llm, kRecomputeNames);
+  reader.read("layers_per_stage", plan.layers_per_stage, {0, 1e6});
+  return plan;
+}
+
+namespace {
+
+// A lengths file relative to the run's folder, or a mixture: a file there or a shipped name.
+data::DataSet load(const std::string& name, const std::filesystem::path& folder,
+                   const std::vector<std::string>& changes, std::uint64_t seed) {
+  const std::filesystem::path beside = folder / name;
+  if (is_lengths_file(name))
+    return read_lengths(std::filesystem::exists(beside) ? beside : std::filesystem::path(name));
+  return generate(read_mixture(std::filesystem::exists(beside) ? beside.string() : name, changes),
+                  seed);
+}
+
+Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std::uint64_t seed,
+                   InputFiles& files, Problems& problems) {
+  Data data;
+  std::string name;
+  std::vector<std::string> changes;
+  std::int64_t max_tiles = 0;
+  const bool named = reader.read("set", name);
+  if (reader.read("max_tiles", max_tiles))
+    changes.push_back(fmt::format("max_tiles={}", max_tiles));
+  reader.read("batching", data.batching, {"random", "length", "device", "isf", "best-fit"});
+  reader.read("pack_tiles", data.pack_limits.tiles);
+  reader.read("pack_tokens", data.pack_limits.tokens);
+  reader.read("keep_tiles", data.keep_limits.tiles);
+  reader.read("keep_tokens", data.keep_limits.tokens);
+  reader.read("steps", data.steps, {0, 1e9});
+  if (max_tiles > 0 && named && is_lengths_file(name))
+    reader.problem("max_tiles", "a lengths file is as it is; only mixtures take this");
+  if (!named || name.empty()) return data;
+  try {
+    const std::string what =
+        fmt::format("{} {} seed {}", (folder / name).string(), fmt::join(changes, " "), seed);
+    data.set = files.data_set(what, [&] { return load(name, folder, changes, seed); });
+    data.samples = static_cast<double>(data.set->samples.size());
+  } catch (const UserError& error) {
+    problems.add(reader.find("set")->position, "data.set", error.what());
+  }
+  return data;
+}
+
+}  // namespace
+
+Data read_data(const Node& table, bool lengths_required, const std::filesystem::path& folder,
+               std::uint64_t seed, InputFiles& files, Problems& problems) {
+  constexpr Range kSamples{1, 1e15}, kTokens{1, 1e7}, kTiles{0, 1e5};
+  TableReader reader(table, "data", problems);
+  if (reader.has("set")) return read_data_set(reader, folder, seed, files, problems);
+  Data data;
+  double tokens = 0;
+  if (lengths_required)
+    reader.require("tokens_per_sample", data.tokens_per_sample, kTokens);
+  else
+    reader.read("tokens_per_sample", data.tokens_per_sample, kTokens);
+  reader.read("tiles_per_sample", data.tiles_per_sample, kTiles);
+  reader.read("samples", data.samples, kSamples);
+  if (reader.read("tokens", tokens, kSamples) && data.tokens_per_sample > 0)
+    data.samples = tokens / static_cast<double>(data.tokens_per_sample);
+  if (reader.has("tokens") && reader.has("samples"))
+    reader.problem("tokens", "give either this or samples");
+  if (!reader.has("tokens") && !reader.has("samples") && lengths_required)
+    reader.problem("samples", "missing: give it, or tokens for the whole run");
+  return data;
+}
+
+Software read_software(const Node& table, Problems& problems) {
+  constexpr Range kBytes{0, 64};
+  TableReader reader(table, "software", problems);
+  Software s;
+  reader.find("name");  // of the shipped file it is based on
+  reader.find("description");
+  reader.read("flash_attention", s.flash_attention);
+  reader.read("flash_attention_generation", s.flash_attention_generation, {0, 3});
+  reader.read("fused_kernels", s.fused_kernels);
+  reader.read("fused_norms", s.fused_norms);
+  reader.read("gather_qk_norm", s.gather_qk_norm);
+  reader.read("dropout", s.dropout);
+  reader.read("overlap_param_gather", s.overlap_param_gather);
+  reader.read("overlap_grad_reduce", s.overlap_grad_reduce);
+  reader.read("reduce_scatter_grads", s.reduce_scatter_grads);
+  reader.read("overlap_tp_backward", s.overlap_tp_backward);
+  reader.read("overlap_tp_forward", s.overlap_tp_forward);
+  reader.read("overlap_p2p", s.overlap_p2p);
+  reader.read("scatter_gather_p2p", s.scatter_gather_p2p);
+  reader.read("zero3_prefetch_layers", s.zero3_prefetch_layers, {0, 1e4});
+  reader.read("grad_bytes_per_parameter", s.grad_bytes_per_parameter, kBytes);
+  reader.read("grad_accumulation_bytes_per_parameter", s.grad_accumulation_bytes_per_parameter,
+              kBytes);
+  reader.read("optimizer_bytes_per_parameter", s.optimizer_bytes_per_parameter, kBytes);
+  reader.read("host_time_per_kernel", s.host_time_per_kernel, Zero::allowed);
+  reader.read("host_time_per_forward", s.host_time_per_forward, Zero::allowed);
+  reader.read("memory_reserve", s.memory_reserve, Zero::allowed);
+  return s;
+}
+
+GivenTimes read_given_times(const Node& table, Problems& problems) {
+  TableReader reader(table, "given_times", problems);
+  GivenTimes times;
+  reader.require("forward", times.forward);
+  reader.require("backward", times.backward);
+  reader.read("p2p", times.p2p, Zero::allowed);
+  return times;
+}
+
+void read_strategy(TableReader& run, Job& job, Problems& problems) {
+  const Node* written = run.find("strategy");
+  Node name;  // the default strategy, unless one is written
+  name.value = job.strategy;
+  std::string key = "strategy";
+  if (written && !written->is<Node::Table>()) {
+    name = *written;
+  } else if (written) {
+    key = "strategy.name";
+    name.position = written->position;
+    if (const Node* given = written->find("name")) name = *given;
+  }
+  const StrategyInfo* info = known_strategy(name, key, problems);
+  if (!info) return;  // whose options they are is not known
+  job.strategy = info->name;
+  Node none;
+  TableReader reader(written && written->is<Node::Table>() ? *written : none, "strategy", problems);
+  reader.find("name");
+  read_options(reader, *info, job.options);
+}
+
+}  // namespace mllmsim::scenarios

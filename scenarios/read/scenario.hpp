@@ -1,0 +1,47 @@
+// A scenario: everything one run needs, from a run file and the command line. scenarios/README.md
+// says how to write one.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "scenarios/files/input_files.hpp"
+#include "scenarios/files/shipped_files.hpp"
+#include "scenarios/tree/node.hpp"
+#include "strategies/job/job.hpp"
+
+namespace mllmsim::scenarios {
+
+struct Scenario {
+  Job job;                            // everything resolved
+  std::filesystem::path calibration;  // empty if times are given
+  std::string text;  // the run with all files merged and overrides applied, as canonical TOML
+  std::string hash;  // of the text
+  std::filesystem::path file;
+  std::string description;
+  std::vector<std::string> assumptions;
+};
+
+// Reads a run file, or a shipped run by name. Overrides are "a.b=c", where c is a TOML value or
+// else a bare string. Throws UserError with every problem found. Many readings may share `files`.
+Scenario read_scenario(const std::filesystem::path& file,
+                       const std::vector<std::string>& overrides = {}, InputFiles* files = nullptr);
+
+// The same from a scenario's text, such as a result's metadata has; paths start from the current
+// directory. `name` stands for the file in messages.
+Scenario read_scenario_text(const std::string& text, const std::string& name,
+                            const std::vector<std::string>& overrides = {},
+                            InputFiles* files = nullptr);
+
+// The file a run's name stands for: a path, or a shipped run. Throws UserError if there is none.
+std::filesystem::path run_file(const std::string& name);
+
+// The same from a tree that may have been changed since it was read from `file`.
+Scenario read_scenario_tree(Node run, const std::filesystem::path& file,
+                            InputFiles* files = nullptr);
+
+// A model file, or a shipped model by name, alone.
+Model read_model_file(const std::string& name);
+
+}  // namespace mllmsim::scenarios

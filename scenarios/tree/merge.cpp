@@ -1,0 +1,160 @@
+#include "scenarios/tree/merge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "scenarios/tree/toml_parse.hpp"
+#include "sim/base/text.hpp"
+
+namespace mllmsim::scenarios {
+namespace {
+
+using Path = std::vector<std::string>;
+constexpr std::size_t kDeepestPath = 16;
+
+Path split(std::string_view dotted) {
+  Path out;
+  for (;;) {
+    const std::size_t dot = dotted.find('.');
+    out.emplace_back(trimmed(dotted.substr(0, dot)));
+    if (dot == std::string_view::npos) return out;
+    dotted.remove_prefix(dot + 1);
+  }
+}
+
+struct Override {
+  Path path;
+  std::string key;  // the path, dotted
+  Node value;
+
+  // Names a strategy, whose options come after it whatever their order on the command line.
+  bool names_strategy() const { return key == "strategy.name"; }
+  std::size_t depth() const { return names_strategy() ? 1 : path.size(); }
+};
+
+// A name where a table is about to be changed: the table that the name is short for.
+bool expand_name(Node& node, std::string_view key) {
+  if (!node.is<std::string>()) return false;
+  Node name = node;
+  node.value = Node::Table{};
+  auto& table = node.as<Node::Table>();
+  if (key == "strategy") {
+    table["name"] = std::move(name);
+  } else if (key == "recompute") {
+    table["encoder"] = name;
+    table["llm"] = std::move(name);
+  } else if (key == "model" || key == "cluster" || key == "software" || key == "model.llm" ||
+             key.starts_with("model.encoders.")) {
+    table["base"] = std::move(name);
+  } else {
+    node = std::move(name);
+    return false;
+  }
+  return true;
+}
+
+void assign(Node& at, const std::string& last, const Override& o, Problems& problems) {
+  if (at.is<Node::Array>()) {
+    Node* element = at.find(last);
+    if (element)
+      *element = o.value;
+    else
+      problems.add(o.value.position, o.key,
+                   fmt::format("there are only {} elements", at.as<Node::Array>().size()));
+    return;
+  }
+  auto& table = at.as<Node::Table>();
+  Node* old = at.find(last);
+  Node* base = old ? old->find("base") : nullptr;
+  const bool names_file = o.key == "model" || o.key == "cluster" || o.key == "software";
+  if (base && names_file && o.value.is<std::string>()) {
+    *base = o.value;
+    return;
+  }
+  if (o.names_strategy() && !(old && old->value == o.value.value)) table.clear();
+  table[last] = o.value;
+}
+
+void apply(Node& run, const Override& o, Problems& problems) {
+  Node* at = &run;
+  std::string key;
+  for (std::size_t i = 0; i + 1 < o.path.size(); ++i) {
+    key += (key.empty() ? "" : ".") + o.path[i];
+    Node* next = at->find(o.path[i]);
+    if (!next && at->is<Node::Table>()) {
+      next = &at->as<Node::Table>()[o.path[i]];
+      next->position = o.value.position;
+    }
+    const bool has_members =
+        next && (next->is<Node::Table>() || next->is<Node::Array>() || expand_name(*next, key));
+    if (!has_members) {
+      problems.add(o.value.position, key,
+                   next ? fmt::format("is {}, which has no \"{}\"", describe(*next), o.path[i + 1])
+                        : "there is no such element");
+      return;
+    }
+    at = next;
+  }
+  assign(*at, o.path.back(), o, problems);
+}
+
+void apply_all(Node& run, std::vector<Override> all, Problems& problems) {
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Override& a, const Override& b) { return a.depth() < b.depth(); });
+  for (const Override& o : all) apply(run, o, problems);
+}
+
+// Every value of a tree of tables, with its dotted key.
+void collect(const Node& node, const std::string& key, std::vector<Override>& out) {
+  if (!node.is<Node::Table>()) {
+    out.push_back({split(key), key, node});
+    return;
+  }
+  for (const auto& [name, value] : node.as<Node::Table>())
+    collect(value, key.empty() ? name : key + "." + name, out);
+}
+
+}  // namespace
+
+Node merged(Node base, Node over) {
+  if (!base.is<Node::Table>() || !over.is<Node::Table>()) return over;
+  auto& below = base.as<Node::Table>();
+  for (auto& [name, value] : over.as<Node::Table>()) {
+    const auto it = below.find(name);
+    if (it == below.end())
+      below.emplace(name, std::move(value));
+    else
+      it->second = merged(std::move(it->second), std::move(value));
+  }
+  base.position = over.position;
+  return base;
+}
+
+void apply_overrides(Node& run, const std::vector<std::string>& overrides, Problems& problems) {
+  std::vector<Override> all;
+  for (const std::string& text : overrides) {
+    const Position position{std::string(kCommandLine) + text, 0, 0};
+    const std::size_t equals = text.find('=');
+    const std::string key(trimmed(std::string_view(text).substr(0, equals)));
+    const Path path = split(key);
+    const bool named = std::none_of(path.begin(), path.end(),
+                                    [](const std::string& name) { return name.empty(); });
+    if (equals == std::string::npos || !named || path.size() > kDeepestPath) {
+      problems.add(position, "", "expected key=value, such as cluster.nodes=4");
+      continue;
+    }
+    const std::string value(trimmed(std::string_view(text).substr(equals + 1)));
+    all.push_back({path, key, parse_value(value, position)});
+  }
+  apply_all(run, std::move(all), problems);
+}
+
+void apply_changes(Node& run, const Node& changes, Problems& problems) {
+  std::vector<Override> all;
+  collect(changes, "", all);
+  apply_all(run, std::move(all), problems);
+}
+
+}  // namespace mllmsim::scenarios

@@ -1,0 +1,108 @@
+#include "scenarios/tree/toml_parse.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <system_error>
+
+#include "sim/base/errors.hpp"
+#include "sim/base/json_reader.hpp"
+
+namespace mllmsim::scenarios {
+namespace {
+
+constexpr std::uintmax_t kLargestFile = 1 << 20;
+constexpr std::ptrdiff_t kMostDotsInLine = 1000;
+
+Position position_of(const toml::source_region& region, const std::string& file) {
+  return {file, region.begin.line, region.begin.column};
+}
+
+Node converted(const toml::node& from, const std::string& file) {
+  Node node;
+  node.position = position_of(from.source(), file);
+  if (const auto* table = from.as_table()) {
+    for (const auto& [key, value] : *table)
+      node.as<Node::Table>().emplace(std::string(key.str()), converted(value, file));
+  } else if (const auto* array = from.as_array()) {
+    node.value = Node::Array{};
+    for (const toml::node& value : *array) node.as<Node::Array>().push_back(converted(value, file));
+  } else if (const auto* text = from.as_string()) {
+    node.value = text->get();
+  } else if (const auto* integer = from.as_integer()) {
+    node.value = integer->get();
+  } else if (const auto* real = from.as_floating_point()) {
+    node.value = real->get();
+  } else if (const auto* boolean = from.as_boolean()) {
+    node.value = boolean->get();
+  } else {
+    throw UserError(node.position.text(), "", "dates and times have no use here");
+  }
+  return node;
+}
+
+void place(Node& node, const Position& position) {
+  node.position = position;
+  if (node.is<Node::Table>())
+    for (auto& [key, value] : node.as<Node::Table>()) place(value, position);
+  if (node.is<Node::Array>())
+    for (Node& value : node.as<Node::Array>()) place(value, position);
+}
+
+// toml++ 3.3 limits how deep values nest, but not dotted keys: it would run out of stack.
+void refuse_deep_keys(std::string_view text, const std::string& file) {
+  for (std::uint32_t line = 1; !text.empty(); ++line) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '.') >
+        kMostDotsInLine)
+      throw UserError(Position{file, line, 1}.text(), "", "keys are nested too deeply");
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+}  // namespace
+
+std::string read_small_file(const std::filesystem::path& file) {
+  std::error_code error;
+  const auto status = std::filesystem::status(file, error);
+  if (!std::filesystem::exists(status)) throw UserError(file.string(), "", "no such file");
+  if (!std::filesystem::is_regular_file(status))
+    throw UserError(file.string(), "", "not a file that can be read");
+  if (const auto size = std::filesystem::file_size(file, error); !error && size > kLargestFile)
+    throw UserError(file.string(), "", fmt::format("too large: {} bytes, at most 1 MiB", size));
+  return read_text(file);
+}
+
+Node parse_toml(std::string_view text, const std::string& file) {
+  refuse_deep_keys(text, file);
+  try {
+    return converted(toml::parse(text, file), file);
+  } catch (const toml::parse_error& e) {
+    throw UserError(position_of(e.source(), file).text(), "",
+                    fmt::format("not valid TOML: {}", e.description()));
+  }
+}
+
+Node parse_toml_file(const std::filesystem::path& file) {
+  return parse_toml(read_small_file(file), file.string());
+}
+
+Node parse_value(const std::string& text, const Position& position) {
+  Node node;
+  node.value = text;
+  try {
+    // Only a single value: "1\nb = 2" is not one.
+    const Node parsed = parse_toml("v = " + text, "");
+    if (parsed.as<Node::Table>().size() == 1) node = *parsed.find("v");
+  } catch (const UserError&) {
+    // Not TOML: the string it is.
+  }
+  place(node, position);
+  return node;
+}
+
+}  // namespace mllmsim::scenarios

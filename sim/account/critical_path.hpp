@@ -1,0 +1,26 @@
+// Why a step is as long as it is: the chain of tasks, each waiting for the one before, that ends
+// with the last task and begins at time 0.
+//
+// Walked backwards from the task that ends last: what a task's start waited for is the predecessor
+// (dependency, task before it on its stream, or, through a transfer, one of another participant)
+// that ended exactly when it became ready. In a discrete-event run there always is one, so the
+// links of the chain cover the whole step without gaps. Shortening anything off the chain changes
+// nothing; shortening a link helps at most until another chain is longer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/kernel/simulation.hpp"
+
+namespace mllmsim {
+
+struct CriticalLink {
+  TaskId task;
+  Time start, end;  // of the part of the task on the path
+};
+
+// In time order; from 0 to the end of the step.
+std::vector<CriticalLink> critical_path(const Program& program, const Timeline& timeline);
+
+}  // namespace mllmsim

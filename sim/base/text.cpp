@@ -1,0 +1,56 @@
+#include "sim/base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mllmsim {
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  // Three rows of the dynamic programme suffice: swaps look two back.
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    before.swap(last);
+    last.swap(row);
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const bool same = a[i - 1] == b[j - 1];
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+  }
+  return row[b.size()];
+}
+
+std::string did_you_mean(std::string_view written, const std::vector<std::string>& known) {
+  constexpr std::size_t kLongest = 100;  // longer is no slip of the keyboard
+  if (written.size() > kLongest) return "";
+  std::size_t nearest = std::max<std::size_t>(2, written.size() / 3) + 1;
+  const std::string* best = nullptr;
+  for (const std::string& name : known) {
+    const std::size_t distance = edit_distance(written, name);
+    if (distance >= nearest || distance >= name.size()) continue;
+    nearest = distance;
+    best = &name;
+  }
+  return best ? fmt::format("; did you mean \"{}\"?", *best) : "";
+}
+
+std::string one_of(const std::vector<std::string>& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) out += i + 1 == names.size() ? " or " : ", ";
+    out += fmt::format("\"{}\"", names[i]);
+  }
+  return out;
+}
+
+}  // namespace mllmsim

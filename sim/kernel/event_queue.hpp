@@ -1,0 +1,51 @@
+// The event queue: plain structs in a binary heap, ordered by (time, phase, sequence).
+//
+// The order is total, so a run is a function of its input alone.
+// Phases order what happens at one instant.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/base/units.hpp"
+
+namespace mllmsim {
+
+enum class Phase : std::uint32_t {
+  transfer_done,  // links are freed first, so that what starts now sees the true load
+  task_done,      // then streams are freed and successors released
+};
+
+struct Event {
+  Time time;
+  Phase phase;
+  std::uint32_t sequence;
+  std::uint32_t index;  // the task or transfer
+
+  bool operator>(const Event& o) const {
+    if (time != o.time) return time > o.time;
+    if (phase != o.phase) return phase > o.phase;
+    return sequence > o.sequence;
+  }
+};
+
+class EventQueue {
+ public:
+  bool empty() const { return heap_.empty(); }
+  void push(Time time, Phase phase, std::uint32_t index) {
+    heap_.push_back({time, phase, sequence_++, index});
+    std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
+  }
+  Event pop() {
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>{});
+    const Event e = heap_.back();
+    heap_.pop_back();
+    return e;
+  }
+
+ private:
+  std::vector<Event> heap_;
+  std::uint32_t sequence_ = 0;
+};
+
+}  // namespace mllmsim

@@ -1,0 +1,124 @@
+// What the simulation executes: tasks on streams, with dependencies, transfers and memory deltas.
+//
+// Each device has one stream of every kind; a stream runs its tasks in the order they were added. A
+// task starts when the task before it on its stream and all its predecessors are done. Tasks that
+// belong to a transfer start together, when the last of them could, and take the transfer's
+// duration, longer if its links are shared. A device stands for all tp ranks of one pipeline stage
+// of one replica, which do the same at the same time.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/world/links.hpp"
+
+namespace mllmsim {
+
+using DeviceId = Id<struct DeviceTag>;
+using StreamId = Id<struct StreamTag>;
+using TaskId = Id<struct TaskTag>;
+using TransferId = Id<struct TransferTag>;
+
+enum class StreamKind : std::uint8_t {
+  compute,
+  tp,
+  pp_send_next,
+  pp_recv_prev,
+  pp_send_prev,
+  pp_recv_next,
+  dp,
+  // Encoders beside the LLM's pipeline: activations towards the LLM, gradients away from it.
+  encoder_send_next,
+  encoder_recv_prev,
+  encoder_send_prev,
+  encoder_recv_next,
+};
+inline constexpr std::uint32_t kStreamKinds = 11;
+std::string_view name(StreamKind kind);
+
+enum class TaskKind : std::uint8_t {
+  forward,
+  backward,
+  recompute,
+  optimizer,
+  tp_collective,
+  pp_send,
+  pp_recv,
+  dp_all_gather,
+  dp_reduce_scatter,  // or the all-reduce of zero_stage 0
+  sync,               // gradient norm and overflow check: all stages meet before the optimizer
+  host,               // the CPU prepares a pass while the compute stream idles
+};
+std::string_view name(TaskKind kind);
+
+struct Task {
+  Time duration{};  // alone on its links
+  // Part of a compute task's duration in which it waits for tp collectives.
+  Time communication{};
+  // Part of a backward's duration, tp waits aside, in which its forward runs again.
+  Time recompute{};
+  std::int64_t memory_at_start = 0, memory_at_end = 0;  // bytes on one GPU of the device
+  Bytes bytes{};                                        // sent (or received) by the device
+  StreamId stream;
+  TransferId transfer;
+  std::uint32_t label = 0;  // see Program::label
+  std::int32_t micro_batch = -1;
+  std::int16_t chunk = -1;
+  TaskKind kind = TaskKind::forward;
+};
+
+struct Transfer {
+  std::uint32_t participants = 0;
+  std::uint32_t first_use = 0, uses = 0;  // its links, in Program::link_uses
+};
+
+class Program {
+ public:
+  explicit Program(std::uint32_t devices)
+      : devices_(devices), last_on_stream_(devices * kStreamKinds) {}
+
+  std::uint32_t devices() const { return devices_; }
+  static StreamId stream(DeviceId device, StreamKind kind) {
+    return {device.value * kStreamKinds + static_cast<std::uint32_t>(kind)};
+  }
+  static DeviceId device_of(StreamId stream) { return {stream.value / kStreamKinds}; }
+  static StreamKind kind_of(StreamId stream) {
+    return static_cast<StreamKind>(stream.value % kStreamKinds);
+  }
+
+  // Appends a task to its stream.
+  TaskId add(const Task& task);
+  void add_dependency(TaskId before, TaskId after);
+  // More memory to take when the task starts (+), or to give back when it ends (-).
+  void add_memory(TaskId task, std::int64_t at_start, std::int64_t at_end);
+  TransferId add_transfer(std::span<const LinkUse> uses = {});
+  std::uint32_t label(std::string_view text);  // interned text for spans
+
+  void reserve(std::size_t tasks) { tasks_.reserve(tasks); }
+
+  const std::vector<Task>& tasks() const { return tasks_; }
+  const std::vector<Transfer>& transfers() const { return transfers_; }
+  const std::vector<LinkUse>& link_uses() const { return link_uses_; }
+  const std::string& text(std::uint32_t label) const { return labels_[label]; }
+
+  struct Edge {
+    TaskId before, after;
+  };
+  const std::vector<Edge>& dependencies() const { return dependencies_; }  // stream order excluded
+  TaskId next_on_stream(TaskId task) const { return next_on_stream_[task.value]; }
+
+ private:
+  std::uint32_t devices_;
+  std::vector<Task> tasks_;
+  std::vector<TaskId> next_on_stream_;
+  std::vector<TaskId> last_on_stream_;
+  std::vector<Edge> dependencies_;
+  std::vector<Transfer> transfers_;
+  std::vector<LinkUse> link_uses_;
+  std::vector<std::string> labels_;
+};
+
+}  // namespace mllmsim

@@ -1,0 +1,31 @@
+// The discrete-event run of a Program.
+//
+// Each task waits for its predecessors and for its stream; the last of these to finish starts it
+// (or lets it arrive at its transfer).
+//
+// When all is done the run checks itself, in release builds too:
+//   - every task ran exactly once,
+//   - no stream overlaps itself,
+//   - no task started before a predecessor ended,
+//   - bytes sent = bytes received,
+//   - memory returned to where it began.
+// A cycle of dependencies shows as tasks that never ran and is reported by name.
+#pragma once
+
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/kernel/program.hpp"
+
+namespace mllmsim {
+
+struct Timeline {
+  // By task. ready: when it could have started but for its transfer.
+  std::vector<Time> ready, start, end;
+  Time span{};  // from 0 to the end of the last task
+};
+
+// bandwidths: of the links that the program's transfers use; empty if they use none.
+Timeline simulate(const Program& program, const std::vector<BytesPerSecond>& bandwidths);
+
+}  // namespace mllmsim

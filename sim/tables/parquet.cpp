@@ -1,0 +1,171 @@
+#include "sim/tables/parquet.hpp"
+
+#include <arrow/api.h>
+#include <arrow/io/api.h>
+#include <arrow/util/compression.h>
+#include <fmt/format.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/arrow/writer.h>
+
+#include "sim/base/atomic_file.hpp"
+#include "sim/base/errors.hpp"
+
+namespace mllmsim::tables {
+namespace {
+
+constexpr std::int64_t kRowGroupRows = 1 << 20;
+
+// Arrow reports by Status and Parquet throws; both become one exception here, and the functions at
+// the end of the file add the path.
+void require(const arrow::Status& status) {
+  if (!status.ok()) throw std::runtime_error(status.message());
+}
+template <class T>
+T require(arrow::Result<T> result) {
+  require(result.status());
+  return std::move(result).ValueUnsafe();
+}
+
+using ArrayPtr = std::shared_ptr<arrow::Array>;
+
+template <class Builder, class Values>
+ArrayPtr build(const Values& values) {
+  Builder builder;
+  require(builder.AppendValues(values));
+  return require(builder.Finish());
+}
+
+struct ToArrow {
+  ArrayPtr operator()(const std::vector<std::int64_t>& v) { return build<arrow::Int64Builder>(v); }
+  ArrayPtr operator()(const std::vector<double>& v) { return build<arrow::DoubleBuilder>(v); }
+  ArrayPtr operator()(const std::vector<bool>& v) { return build<arrow::BooleanBuilder>(v); }
+  ArrayPtr operator()(const StringColumn& column) {
+    return require(
+        arrow::DictionaryArray::FromArrays(arrow::dictionary(arrow::int32(), arrow::utf8()),
+                                           build<arrow::Int32Builder>(column.indices()),
+                                           build<arrow::StringBuilder>(column.dictionary())));
+  }
+};
+
+std::shared_ptr<arrow::Table> to_arrow(const Table& table) {
+  std::vector<std::shared_ptr<arrow::Field>> fields;
+  std::vector<ArrayPtr> arrays;
+  for (const auto& [name, column] : table.columns) {
+    arrays.push_back(std::visit(ToArrow{}, column));
+    fields.push_back(arrow::field(name, arrays.back()->type(), /*nullable=*/false));
+  }
+  return arrow::Table::Make(arrow::schema(fields), arrays, static_cast<std::int64_t>(table.rows()));
+}
+
+std::shared_ptr<parquet::WriterProperties> writer_properties() {
+  const bool zstd = arrow::util::Codec::IsAvailable(arrow::Compression::ZSTD);
+  return parquet::WriterProperties::Builder()
+      .compression(zstd ? arrow::Compression::ZSTD : arrow::Compression::SNAPPY)
+      ->max_row_group_length(kRowGroupRows)
+      ->build();
+}
+
+template <class Array, class Column>
+void append(const arrow::ChunkedArray& chunks, Column& column) {
+  for (const ArrayPtr& chunk : chunks.chunks()) {
+    const auto& array = static_cast<const Array&>(*chunk);
+    if (array.null_count() > 0) throw std::runtime_error("has null values");
+    for (std::int64_t i = 0; i < array.length(); ++i) column.push_back(array.GetView(i));
+  }
+}
+
+template <class Array, class Values>
+Column column_of(const arrow::ChunkedArray& chunks) {
+  Values values;
+  append<Array>(chunks, values);
+  return values;
+}
+
+Column from_arrow(const arrow::ChunkedArray& chunks) {
+  switch (chunks.type()->id()) {
+    case arrow::Type::INT64:
+      return column_of<arrow::Int64Array, std::vector<std::int64_t>>(chunks);
+    case arrow::Type::DOUBLE:
+      return column_of<arrow::DoubleArray, std::vector<double>>(chunks);
+    case arrow::Type::BOOL:
+      return column_of<arrow::BooleanArray, std::vector<bool>>(chunks);
+    case arrow::Type::STRING:
+      return column_of<arrow::StringArray, StringColumn>(chunks);
+    default:
+      throw std::runtime_error("has type " + chunks.type()->ToString());
+  }
+}
+
+std::string to_bytes(const Table& table, const Metadata& metadata) {
+  const auto arrow_table = to_arrow(table);
+  const auto keys = std::make_shared<arrow::KeyValueMetadata>();
+  for (const auto& [key, value] : metadata) keys->Append(key, value);
+  const auto sink = require(arrow::io::BufferOutputStream::Create());
+  const auto writer = require(parquet::arrow::FileWriter::Open(
+      *arrow_table->schema(), arrow::default_memory_pool(), sink, writer_properties()));
+  require(writer->WriteTable(*arrow_table, kRowGroupRows));
+  require(writer->AddKeyValueMetadata(keys));
+  require(writer->Close());
+  return require(sink->Finish())->ToString();
+}
+
+}  // namespace
+
+void StringColumn::push_back(std::string_view value) {
+  if (!indices_.empty() && dictionary_[static_cast<std::size_t>(indices_.back())] == value)
+    return indices_.push_back(indices_.back());
+  const auto [it, added] =
+      index_of_.try_emplace(std::string(value), static_cast<std::int32_t>(dictionary_.size()));
+  if (added) dictionary_.emplace_back(value);
+  indices_.push_back(it->second);
+}
+
+std::size_t Table::rows() const {
+  const auto size = [](const auto& values) { return values.size(); };
+  return columns.empty() ? 0 : std::visit(size, columns.front().second);
+}
+
+const Column* Table::find(std::string_view name) const {
+  for (const auto& [key, column] : columns)
+    if (key == name) return &column;
+  return nullptr;
+}
+
+void write_parquet(const Table& table, const Metadata& metadata,
+                   const std::filesystem::path& path) {
+  for (const auto& [name, column] : table.columns)
+    check(std::visit([](const auto& v) { return v.size(); }, column) == table.rows(),
+          "column " + name + " is not as long as its table");
+  std::string bytes;
+  try {
+    bytes = to_bytes(table, metadata);
+  } catch (const std::exception& e) {
+    throw EnvironmentError(fmt::format("cannot write {}: {}", path.string(), e.what()));
+  }
+  write_file_atomically(path, bytes);
+}
+
+ParquetFile read_parquet(const std::filesystem::path& path) {
+  try {
+    const auto input = require(arrow::io::ReadableFile::Open(path.string()));
+    const auto reader = require(parquet::arrow::OpenFile(input, arrow::default_memory_pool()));
+    const auto table = require(reader->ReadTable());
+    ParquetFile file;
+    for (int i = 0; i < table->num_columns(); ++i) {
+      const std::string& name = table->field(i)->name();
+      try {
+        file.table.columns.emplace_back(name, from_arrow(*table->column(i)));
+      } catch (const std::runtime_error& e) {
+        throw std::runtime_error("column " + name + " " + e.what());
+      }
+    }
+    if (const auto& metadata = table->schema()->metadata())
+      for (std::int64_t i = 0; i < metadata->size(); ++i)
+        file.metadata.emplace(metadata->key(i), metadata->value(i));
+    return file;
+  } catch (const std::exception& e) {
+    throw EnvironmentError(fmt::format("cannot read {}: {}", path.string(), e.what()));
+  }
+}
+
+}  // namespace mllmsim::tables

@@ -1,0 +1,16 @@
+// Links by number, and what transfers put on them.
+#pragma once
+
+#include "sim/base/units.hpp"
+
+namespace mllmsim {
+
+using LinkId = Id<struct LinkTag>;
+
+// How much one transfer puts on one link.
+struct LinkUse {
+  LinkId link;
+  Bytes bytes;
+};
+
+}  // namespace mllmsim

@@ -1,0 +1,74 @@
+// What a strategy plans for: everything a scenario says, as values, after all defaults and
+// overrides.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/world/batch.hpp"
+#include "sim/world/cluster.hpp"
+#include "sim/world/model.hpp"
+#include "sim/world/parallelism.hpp"
+#include "strategies/data/samples.hpp"
+
+namespace mllmsim {
+
+// How samples form micro-batches: micro_batch_size of them, padded, in one of three orders; or one
+// pack each. See strategies/data/batching.hpp and strategies/omnibal/packing.hpp.
+enum class Batching : std::uint8_t { random, length, device, isf, best_fit };
+
+// Every sample alike, or every sample of a data set with its own length.
+struct Data {
+  double samples = 0;                  // of the whole run, for GPU-days
+  std::int64_t tokens_per_sample = 0;  // LLM tokens, image tokens included
+  // A micro-batch has round(tiles_per_sample * its samples) tiles, per encoder.
+  double tiles_per_sample = 0;
+
+  std::shared_ptr<const data::DataSet> set;  // null: all samples alike
+  Batching batching = Batching::random;
+  data::Load pack_limits{};  // Q_v and Q_t; 0: chosen as the paper does
+  data::Load keep_limits{};  // Q'_v and Q'_t of ISF; 0: the paper's
+  std::int64_t steps = 0;    // to simulate, spread evenly over the pass; 0: all
+};
+
+// Recompute of one module, and optionally how many layers of it each pipeline stage recomputes (the
+// first ones; the others do not). Empty: all.
+struct RecomputePlan {
+  Recompute encoder = Recompute::none;
+  Recompute llm = Recompute::none;
+  std::vector<int> layers_per_stage;  // counts blocks of any module
+};
+
+// Instead of a cost model: the times of one chunk, given. One entry: the same on every stage.
+struct GivenTimes {
+  // Of a stage's chunk; with virtual stages each chunk takes this long.
+  std::vector<Seconds> forward, backward;
+  Seconds p2p{};
+};
+
+using OptionValue =
+    std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>>;
+using Options = std::map<std::string, OptionValue>;
+
+enum class Granularity : std::uint8_t { stage, kernel };
+
+struct Job {
+  std::string name;
+  ClusterSpec cluster;
+  Model model;  // no layers if times are given
+  Data data;
+  Parallelism parallelism;
+  RecomputePlan recompute;
+  Software software;
+  std::optional<GivenTimes> given_times;
+  std::string strategy = "baseline";
+  Options options;  // the strategy's own
+  Granularity granularity = Granularity::stage;
+  std::uint64_t seed = 1;
+};
+
+}  // namespace mllmsim

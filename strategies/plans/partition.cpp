@@ -1,0 +1,151 @@
+#include "strategies/plans/partition.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/base/errors.hpp"
+#include "strategies/plans/pass.hpp"
+
+namespace mllmsim::plans {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Minimises the combined cost of `parts` contiguous parts; cost(i, j) of [i, j), combined by
+// `join`.
+template <class Cost, class Join>
+std::vector<std::size_t> best_cut(std::size_t n, std::size_t parts, Cost cost, Join join) {
+  std::vector<std::vector<double>> best(parts + 1, std::vector<double>(n + 1, kInfinity));
+  std::vector<std::vector<std::size_t>> from(parts + 1, std::vector<std::size_t>(n + 1, 0));
+  best[0][0] = 0;
+  for (std::size_t m = 1; m <= parts; ++m)
+    for (std::size_t l = m; l + (parts - m) <= n; ++l)
+      for (std::size_t j = m - 1; j < l; ++j) {
+        const double value = join(best[m - 1][j], cost(j, l));
+        if (value < best[m][l]) {
+          best[m][l] = value;
+          from[m][l] = j;
+        }
+      }
+  std::vector<std::size_t> sizes(parts);
+  for (std::size_t m = parts, l = n; m > 0; --m) {
+    sizes[m - 1] = l - from[m][l];
+    l = from[m][l];
+  }
+  return sizes;
+}
+
+}  // namespace
+
+std::vector<std::size_t> balanced_cut(const std::vector<double>& weights, std::size_t parts) {
+  const std::size_t n = weights.size();
+  check(parts >= 1 && parts <= n, "a cut needs as many layers as parts");
+  std::vector<double> before(n + 1, 0);
+  for (std::size_t i = 0; i < n; ++i) before[i + 1] = before[i] + weights[i];
+  const auto sum = [&](std::size_t i, std::size_t j) { return before[j] - before[i]; };
+
+  const auto narrowest = best_cut(n, parts, sum, [](double a, double b) { return std::max(a, b); });
+  double limit = 0;
+  for (std::size_t i = 0, part = 0; part < parts; i += narrowest[part++])
+    limit = std::max(limit, sum(i, i + narrowest[part]));
+  limit *= 1 + 1e-12;
+  const auto square = [&](std::size_t i, std::size_t j) {
+    return sum(i, j) > limit ? kInfinity : sum(i, j) * sum(i, j);
+  };
+  return best_cut(n, parts, square, [](double a, double b) { return a + b; });
+}
+
+std::vector<std::size_t> cut_by_parameters(const Job& job, const std::vector<Layer>& layers,
+                                           std::size_t parts) {
+  std::vector<double> weights;
+  for (const Layer& l : layers) weights.push_back(static_cast<double>(parameters(job.model, l)));
+  return balanced_cut(weights, parts);
+}
+
+std::vector<std::size_t> block_groups(const std::vector<Layer>& layers) {
+  std::vector<std::size_t> sizes;
+  std::size_t pending = 0;
+  for (const Layer& layer : layers) {
+    if (layer.kind == LayerKind::block)
+      sizes.push_back(std::exchange(pending, 0) + 1);
+    else if (layer.kind == LayerKind::embedding || sizes.empty())
+      ++pending;
+    else
+      ++sizes.back();
+  }
+  if (pending > 0) sizes.push_back(pending);
+  return sizes;
+}
+
+Recompute recompute_of(const Job& job, const Layer& layer) {
+  if (layer.kind != LayerKind::block) return Recompute::none;
+  return is_llm(job.model, layer) ? job.recompute.llm : job.recompute.encoder;
+}
+
+std::vector<std::vector<Chunk>> stages_from(const Job& job, const std::vector<Layer>& layers,
+                                            const std::vector<std::size_t>& sizes) {
+  const auto pp = static_cast<std::size_t>(job.parallelism.pipeline_model_parallel_size);
+  std::vector<std::vector<Chunk>> stages(pp);
+  std::vector<int> left = job.recompute.layers_per_stage;
+  std::size_t at = 0;
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    Chunk& chunk = stages[k % pp].emplace_back();
+    for (std::size_t i = 0; i < sizes[k]; ++i, ++at) {
+      Recompute recompute = recompute_of(job, layers[at]);
+      if (!left.empty() && layers[at].kind == LayerKind::block && left[k % pp]-- <= 0)
+        recompute = Recompute::none;
+      chunk.push_back({layers[at], recompute});
+    }
+  }
+  check(at == layers.size(), "a cut holds every layer once");
+  return stages;
+}
+
+std::shared_ptr<const data::Batches> pass_of(const Job& job) {
+  return job.data.set ? std::make_shared<const data::Batches>(batches_of(job)) : nullptr;
+}
+
+MicroBatch typical_micro_batch(const Job& job, const data::Batches* pass) {
+  return pass ? mean_micro_batch(job, *pass) : uniform_micro_batch(job);
+}
+
+MicroBatch uniform_micro_batch(const Job& job) {
+  const std::int64_t samples = job.parallelism.micro_batch_size;
+  MicroBatch mb;
+  mb.samples = samples;
+  const auto tiles = std::llround(job.data.tiles_per_sample * static_cast<double>(samples));
+  for (const Encoder& e : job.model.encoders) mb.encoders.push_back({{{e.tokens_per_tile, tiles}}});
+  mb.llm.groups = {{job.data.tokens_per_sample, samples}};
+  return mb;
+}
+
+Plan plan_from(const Job& job, std::vector<std::vector<Chunk>> stages) {
+  return plan_from(job, std::move(stages), pass_of(job));
+}
+
+Plan plan_from(const Job& job, std::vector<std::vector<Chunk>> stages,
+               std::shared_ptr<const data::Batches> pass) {
+  const Parallelism& p = job.parallelism;
+  Plan plan;
+  plan.schedule = p.pipeline_model_parallel_size == 1 ? ScheduleKind::accumulate
+                  : p.virtual_pipeline_stages > 1     ? ScheduleKind::interleaved
+                                                      : ScheduleKind::one_f_one_b;
+  plan.stages = std::move(stages);
+  if (pass)
+    plan.micro_batches = micro_batches_of(job, *pass, 0);
+  else
+    plan.micro_batches = {std::vector<MicroBatch>(static_cast<std::size_t>(p.micro_batches()),
+                                                  uniform_micro_batch(job))};
+  plan.pass = std::move(pass);
+  return plan;
+}
+
+Plan plan_of_given_times(const Job& job) {
+  const Parallelism& p = job.parallelism;
+  const std::vector<Chunk> chunks(static_cast<std::size_t>(p.virtual_pipeline_stages));
+  return plan_from(job,
+                   std::vector(static_cast<std::size_t>(p.pipeline_model_parallel_size), chunks));
+}
+
+}  // namespace mllmsim::plans

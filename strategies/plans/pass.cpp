@@ -1,0 +1,141 @@
+#include "strategies/plans/pass.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/errors.hpp"
+#include "strategies/data/packing/best_fit.hpp"
+#include "strategies/data/packing/isf.hpp"
+
+namespace mllmsim::plans {
+namespace {
+
+data::PackLimits limits_of(const Job& job) {
+  data::PackLimits limits = job.data.pack_limits;
+  const data::PackLimits chosen = data::choose_limits(job.data.set->samples);
+  if (limits.tiles == 0) limits.tiles = chosen.tiles;
+  if (limits.tokens == 0) limits.tokens = chosen.tokens;
+  return limits;
+}
+
+data::SampleGroups packs_of(const Job& job, Batching batching) {
+  const std::vector<data::Sample>& samples = job.data.set->samples;
+  const data::PackLimits limits = limits_of(job);
+  if (batching == Batching::best_fit) return data::pack_best_fit(samples, limits).packs;
+  data::PackLimits keep = data::default_keep(limits);
+  if (job.data.keep_limits.tiles > 0) keep.tiles = job.data.keep_limits.tiles;
+  if (job.data.keep_limits.tokens > 0) keep.tokens = job.data.keep_limits.tokens;
+  data::IsfOptions options;
+  options.limits = limits;
+  options.keep = keep;
+  options.seed = job.seed;
+  return data::pack_isf(samples, options).packs;
+}
+
+TokenBatch tiles_of(const Encoder& encoder, std::int64_t tiles) {
+  return {{{encoder.tokens_per_tile, tiles}}};
+}
+
+}  // namespace
+
+data::Batches batches_of(const Job& job, Batching batching) {
+  check(job.data.set != nullptr, "only a data set has a pass");
+  const Parallelism& p = job.parallelism;
+  data::Batches batches;
+  if (batching == Batching::isf || batching == Batching::best_fit) {
+    batches = data::batches_of_packs(packs_of(job, batching), p.data_parallel_size,
+                                     p.micro_batches(), job.seed);
+  } else {
+    data::BatchOptions options;
+    options.grouping = batching == Batching::length   ? data::Grouping::length
+                       : batching == Batching::device ? data::Grouping::device
+                                                      : data::Grouping::random;
+    options.micro_batch_size = p.micro_batch_size;
+    options.ranks = p.data_parallel_size;
+    options.micro_batches_per_rank = p.micro_batches();
+    options.seed = job.seed;
+    batches = data::make_batches(job.data.set->samples, options);
+  }
+  if (batches.steps() == 0)
+    throw UserError("", "data.set",
+                    fmt::format("{} samples do not fill one step of {} micro-batches",
+                                job.data.set->samples.size(), batches.micro_batches_per_step()));
+  return batches;
+}
+
+MicroBatch micro_batch_of(const Model& model, std::span<const data::Sample> samples,
+                          std::span<const data::SampleIndex> group, data::Joining joining) {
+  MicroBatch mb;
+  mb.samples = static_cast<std::int64_t>(group.size());
+  const data::Load load = data::load_of(samples, group, joining);
+  mb.encoders.reserve(model.encoders.size());
+  for (const Encoder& e : model.encoders) mb.encoders.push_back(tiles_of(e, load.tiles));
+  if (joining == data::Joining::padded) {
+    mb.llm.groups = {{load.tokens / mb.samples, mb.samples}};
+    return mb;
+  }
+  mb.llm.groups.reserve(group.size());
+  for (const data::SampleIndex i : group) mb.llm.groups.push_back({samples[i].tokens, 1});
+  return mb;
+}
+
+std::vector<std::vector<MicroBatch>> micro_batches_of(const Job& job, const data::Batches& pass,
+                                                      std::int64_t step) {
+  std::vector<std::vector<MicroBatch>> out(static_cast<std::size_t>(pass.ranks));
+  for (std::int64_t rank = 0; rank < pass.ranks; ++rank) {
+    auto& replica = out[static_cast<std::size_t>(rank)];
+    replica.reserve(static_cast<std::size_t>(pass.micro_batches_per_rank));
+    for (std::int64_t i = 0; i < pass.micro_batches_per_rank; ++i)
+      replica.push_back(
+          micro_batch_of(job.model, job.data.set->samples, pass.at(step, i, rank), pass.joining));
+  }
+  return out;
+}
+
+std::vector<std::int64_t> chosen_steps(const Job& job, const data::Batches& pass) {
+  const std::int64_t all = pass.steps();
+  const std::int64_t count = job.data.steps == 0 ? all : std::min(job.data.steps, all);
+  std::vector<std::int64_t> steps;
+  steps.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) steps.push_back(i * all / count);
+  return steps;
+}
+
+MicroBatch largest_micro_batch(const Job& job, const data::Batches& pass) {
+  const std::span<const data::Sample> samples = job.data.set->samples;
+  data::Load most;
+  std::int64_t sequences = 1;
+  for (std::size_t m = 0; m < pass.micro_batches.size(); ++m) {
+    const data::Load load = data::load_of(samples, pass.micro_batches[m], pass.joining);
+    most = {std::max(most.tiles, load.tiles), std::max(most.tokens, load.tokens)};
+    if (pass.joining == data::Joining::padded)
+      sequences = static_cast<std::int64_t>(pass.micro_batches[m].size());
+  }
+  MicroBatch mb;
+  mb.samples = sequences;
+  for (const Encoder& e : job.model.encoders) mb.encoders.push_back(tiles_of(e, most.tiles));
+  mb.llm.groups = {{most.tokens / sequences, sequences}};
+  return mb;
+}
+
+MicroBatch mean_micro_batch(const Job& job, const data::Batches& pass) {
+  const std::span<const data::Sample> samples = job.data.set->samples;
+  data::Load sum;
+  std::size_t members = 0;
+  for (std::size_t m = 0; m < pass.micro_batches.size(); ++m) {
+    const data::Load load = data::load_of(samples, pass.micro_batches[m], pass.joining);
+    sum = {sum.tiles + load.tiles, sum.tokens + load.tokens};
+    members += pass.micro_batches[m].size();
+  }
+  const auto count = static_cast<double>(pass.micro_batches.size());
+  const auto mean = [&](auto n) { return std::llround(static_cast<double>(n) / count); };
+  MicroBatch mb;
+  mb.samples = std::max<std::int64_t>(1, mean(members));
+  for (const Encoder& e : job.model.encoders) mb.encoders.push_back(tiles_of(e, mean(sum.tiles)));
+  mb.llm.groups = {{std::max<std::int64_t>(1, mean(sum.tokens) / mb.samples), mb.samples}};
+  return mb;
+}
+
+}  // namespace mllmsim::plans

@@ -1,0 +1,34 @@
+// A whole pass over the job's data set: which samples form the micro-batches of each step and
+// replica, and what the model sees of them.
+//
+// With packs a micro-batch is one pack, whatever micro_batch_size says, and a step has as many
+// micro-batches as it would have otherwise.
+#pragma once
+
+#include "strategies/data/batching.hpp"
+#include "strategies/job/job.hpp"
+
+namespace mllmsim::plans {
+
+// The job's data set as its batching, or another, groups it.
+data::Batches batches_of(const Job& job, Batching batching);
+inline data::Batches batches_of(const Job& job) { return batches_of(job, job.data.batching); }
+
+// What an encoder and the LLM see of one micro-batch. Padded: all sequences as long as the longest.
+MicroBatch micro_batch_of(const Model& model, std::span<const data::Sample> samples,
+                          std::span<const data::SampleIndex> group, data::Joining joining);
+
+// [replica][position] of one step.
+std::vector<std::vector<MicroBatch>> micro_batches_of(const Job& job, const data::Batches& pass,
+                                                      std::int64_t step);
+
+// Steps to simulate: all of them, or job.data.steps spread evenly over the pass.
+std::vector<std::int64_t> chosen_steps(const Job& job, const data::Batches& pass);
+
+// A micro-batch with the most tiles and tokens that any of the pass has: none needs more memory.
+MicroBatch largest_micro_batch(const Job& job, const data::Batches& pass);
+
+// A micro-batch of mean size, for plans made before the data are seen.
+MicroBatch mean_micro_batch(const Job& job, const data::Batches& pass);
+
+}  // namespace mllmsim::plans
