@@ -84,7 +84,7 @@ Seconds attention_busy(const AttentionKernel& k, const Gpu& gpu, const Attention
 }
 
 // Time of an older generation of kernels over the measured one's.
-double generation_factor(int measured, int wanted) {
+static double generation_factor(int measured, int wanted) {
   constexpr double kOverThird[] = {3.2, 1.6, 1};  // of generations 1, 2, 3
   if (wanted == 0 || wanted >= measured) return 1;
   return kOverThird[wanted - 1] / kOverThird[measured - 1];

@@ -1,4 +1,5 @@
 // The executable from outside: exit codes, what it says, and a tiny run.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -30,8 +31,9 @@ struct Program : testing::Test {
   // CUDA_VISIBLE_DEVICES hides the GPUs of a machine that has some.
   Outcome run(const std::string& arguments) const {
     const auto out = directory.path / "out", err = directory.path / "err";
-    const std::string command = std::string("CUDA_VISIBLE_DEVICES= ") + MLLMSIM_CALIBRATE + " " +
-                                arguments + " >" + out.string() + " 2>" + err.string();
+    const std::string command =
+        fmt::format("CUDA_VISIBLE_DEVICES= {} {} >{} 2>{}", MLLMSIM_CALIBRATE, arguments,
+                    out.string(), err.string());
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(out), text_of(err)};
   }
