@@ -21,11 +21,14 @@ std::string_view label_of(const Model& model, const Chunk& layers) {
 }  // namespace
 
 void add_given_passes(StepBuilder& step, const GivenTimes& times) {
+  std::vector<std::uint32_t> labels;
+  for (std::uint32_t c = 0; c < step.chunks(); ++c)
+    labels.push_back(step.label(fmt::format("chunk {}", c)));
   for (int replica = 0; replica < step.replicas(); ++replica)
     for (int rank = 0; rank < step.ranks(); ++rank)
       for (const Pass& pass : step.schedule(rank)) {
         Task task = step.task_of(pass, step.device(replica, rank), StreamKind::compute,
-                                 kind_of(pass), step.label(fmt::format("chunk {}", pass.chunk)));
+                                 kind_of(pass), labels[pass.chunk]);
         const auto& all = pass.forward ? times.forward : times.backward;
         task.duration =
             to_time(all.size() == 1 ? all.front() : all[static_cast<std::size_t>(rank)]);
