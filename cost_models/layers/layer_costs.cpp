@@ -325,7 +325,7 @@ const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, cons
 LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recompute recompute) {
   const TokenBatch& batch = is_llm(model_, layer) ? mb.llm : mb.encoders[layer.module];
   // Tiles are all alike, and other layers depend on token counts: those totals are remembered.
-  if (layer.kind != LayerKind::block || batch.groups.size() == 1) {
+  if (layer.kind != LayerKind::block || batch.groups.size() <= 1) {
     const bool counts_only = is_llm(model_, layer) && layer.kind != LayerKind::block;
     const TotalKey key{layer.kind,     layer.module,
                        recompute,      counts_only ? 0 : batch.sequences(),

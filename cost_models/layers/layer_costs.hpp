@@ -80,7 +80,7 @@ class LayerCosts {
   static constexpr std::size_t kRemembered = 8192;
   const LayerCost& cost(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
 
-  // The totals of cost(), without listing kernels:
+  // The totals of cost(), exactly, without listing kernels:
   // what changes from pack to pack is only attention.
   LayerTotals total(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
 

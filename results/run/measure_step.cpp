@@ -159,7 +159,8 @@ StepFigures simulate_step(const Job& job, const Plan& plan, const CostContext* c
   std::optional<lower::PlanCosts> plan_costs;
   if (costs) plan_costs.emplace(plan, costs->layers);
   const lower::PlanCosts* known = plan_costs ? &*plan_costs : nullptr;
-  Program program = lower::lower(job, plan, costs, known);
+  Program program = known ? lower::to_program(job, plan, lower::ModelledCosts{*costs, *known})
+                          : lower::to_program(job, plan, *job.given_times);
   const auto bandwidths = costs ? costs->network.link_bandwidths() : std::vector<BytesPerSecond>{};
   Timeline timeline = simulate(program, bandwidths);
   auto times = account(program, timeline);

@@ -80,19 +80,12 @@ bool backward_reaches(const Model& model, const EncoderPlan& plan, int stage) {
   });
 }
 
-std::vector<EncoderBucket> encoder_buckets(const Job& job, const EncoderPlan& plan, int stage) {
-  // Megatron's default: 40 million parameters, more for many replicas so that shards stay large.
-  const std::int64_t full = std::max<std::int64_t>(
-      40'000'000, 1'000'000LL * encoder_parallelism(job, plan).data_parallel_size);
-  std::vector<EncoderBucket> out;
-  const Chunk& layers = plan.stage_of(stage);
-  for (std::uint32_t i = 0; i < layers.size(); ++i) {
-    if (out.empty() || out.back().parameters >= full) out.push_back({i, i, 0});
-    out.back().to = i + 1;
-    if (trained(job.model, layers[i].layer))
-      out.back().parameters += parameters_per_rank(job.model, layers[i].layer, plan.tp);
-  }
-  return out;
+std::vector<Bucket> encoder_buckets(const Job& job, const EncoderPlan& plan, int stage) {
+  std::vector<std::int64_t> parameters;
+  for (const PlannedLayer& p : plan.stage_of(stage))
+    parameters.push_back(
+        trained(job.model, p.layer) ? parameters_per_rank(job.model, p.layer, plan.tp) : 0);
+  return buckets(parameters, encoder_parallelism(job, plan).data_parallel_size);
 }
 
 std::int64_t encoder_parameters_per_gpu(const Job& job, const EncoderPlan& plan, int rank,

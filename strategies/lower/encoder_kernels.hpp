@@ -10,6 +10,7 @@
 #include "sim/kernel/program.hpp"
 #include "strategies/job/encoder_plan.hpp"
 #include "strategies/job/job.hpp"
+#include "strategies/lower/buckets.hpp"
 
 namespace mllmsim::lower {
 
@@ -30,13 +31,8 @@ Parallelism encoder_parallelism(const Job& job, const EncoderPlan& plan);
 // Whether gradients have to reach an encoder stage: something in it or before it is trained.
 bool backward_reaches(const Model& model, const EncoderPlan& plan, int stage);
 
-// Layers [from, to) of a stage whose parameters are gathered and whose gradients are reduced at
-// once, in the order of forwards; `parameters` are the trained ones on one GPU.
-struct EncoderBucket {
-  std::uint32_t from = 0, to = 0;
-  std::int64_t parameters = 0;
-};
-std::vector<EncoderBucket> encoder_buckets(const Job& job, const EncoderPlan& plan, int stage);
+// Of a stage's layers, in the order of forwards.
+std::vector<Bucket> encoder_buckets(const Job& job, const EncoderPlan& plan, int stage);
 
 // What one GPU of a rank holds of the encoders.
 std::int64_t encoder_parameters_per_gpu(const Job& job, const EncoderPlan& plan, int rank,

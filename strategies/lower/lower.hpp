@@ -4,36 +4,43 @@
 // single replica it stands for all of them: they do the same at the same time, and shared links
 // carry the load of all. Granularity:
 //
-//   stage    one task per pass through a chunk; under zero_stage 3 one per layer
-//   kernel   one task per kernel, tp collectives on their own stream
+//   stage    one task per pass through a chunk; one per layer where layers communicate one by one:
+//            all passes under zero_stage 3, and with dp > 1 the first forward and the last backward
+//            of rank 0's chunk 0 where parameter gathers and gradient reductions overlap them
+//   kernel   one task per kernel, tp collectives on their own stream; always so with encoders beside
+//            the LLM's pipeline
 //
 // Durations are sums of the same kernel times, so both granularities take the same time.
+//
+// The parts, each in its file, add to one StepBuilder: passes, encoder_passes between them,
+// pipeline and encoder_transfers, data_parallel, sharded and encoder_collectives, optimizer.
 #pragma once
 
-#include "cost_models/layers/layer_costs.hpp"
+#include <vector>
 
 #include "sim/kernel/program.hpp"
 #include "strategies/job/cost_context.hpp"
 #include "strategies/job/job.hpp"
 #include "strategies/job/plan.hpp"
+#include "strategies/lower/cost_source.hpp"
+#include "strategies/lower/parameters.hpp"
 
 namespace mllmsim::lower {
 
-class PlanCosts;
-
-// Parameters of a chunk on one GPU: 1/tp of its layers'.
-std::int64_t parameters_per_gpu(const Job& job, const Chunk& chunk, bool only_trained);
-
-// `plan_costs` are those of the plan's micro-batches, if they are known already.
-Program lower(const Job& job, const Plan& plan, const CostContext* costs,
-              const PlanCosts* plan_costs = nullptr);
+Program to_program(const Job& job, const Plan& plan, const CostSource& source);
+// With cost models, where nobody else needs what the plan's micro-batches cost.
+Program to_program(const Job& job, const Plan& plan, const CostContext& costs);
 
 // Where the LLM's passes of the first replica begin and end in a program: [rank][index in its
 // schedule]. The compute and tp tasks from first to last are the pass's kernels, in order.
 struct PassSpan {
   TaskId first, last;
 };
-Program lower(const Job& job, const Plan& plan, const CostContext* costs,
-              std::vector<std::vector<PassSpan>>& passes);
+struct ProgramWithPasses {
+  Program program;
+  std::vector<std::vector<PassSpan>> passes;
+};
+ProgramWithPasses to_program_with_passes(const Job& job, const Plan& plan,
+                                         const CostContext& costs);
 
 }  // namespace mllmsim::lower

@@ -49,7 +49,7 @@ std::vector<Bytes> peak_memory(const Job& job, const CostContext& costs, const M
   const std::size_t enough = 2 * plan.stages.size() * plan.stages.front().size();
   const std::size_t count = std::min(plan.micro_batches.front().size(), enough);
   worst.micro_batches = {std::vector<MicroBatch>(count, mb)};
-  const Program program = lower::lower(job, worst, &costs);
+  const Program program = lower::to_program(job, worst, costs);
   const auto profile = memory_profile(program, simulate(program, costs.network.link_bandwidths()));
   std::vector<Bytes> peaks;
   for (std::size_t rank = 0; rank < plan.stages.size(); ++rank)

@@ -72,7 +72,7 @@ std::vector<std::vector<Chunk>> balanced_partition(const Job& packed, const Cost
   const auto step_time = [&](const Cut& cut) {
     Plan plan = around;
     plan.stages = plans::stages_from(packed, layers, cut);
-    return simulate(lower::lower(packed, plan, &costs), costs.network.link_bandwidths()).span;
+    return simulate(lower::to_program(packed, plan, costs), costs.network.link_bandwidths()).span;
   };
   const SearchOptions options = search_options(packed);
   const Cut cut = option<std::string>(packed, "search") == "exact"

@@ -54,17 +54,17 @@ EncoderWork::EncoderWork(const Job& job, const Plan& llm_plan, const EncoderPlan
   }
   const bool sharded = job.parallelism.zero_stage == 1;
   for (int stage = 0; stage < plan.pp; ++stage) {
-    std::vector<lower::EncoderBucket> buckets = lower::encoder_buckets(job, plan, stage);
+    std::vector<lower::Bucket> buckets = lower::encoder_buckets(job, plan, stage);
     std::vector<Time>& when = gathered.emplace_back();
     Time at{};
-    for (const lower::EncoderBucket& b : buckets) {
+    for (const lower::Bucket& b : buckets) {
       if (sharded)
         at += collective(job, plan, costs, costs::CollectiveOp::all_gather, 2 * b.parameters);
       when.resize(b.to, at);
     }
     std::reverse(buckets.begin(), buckets.end());
     std::vector<Reduction>& reduced = reductions.emplace_back();
-    for (const lower::EncoderBucket& b : buckets)
+    for (const lower::Bucket& b : buckets)
       reduced.push_back({b.from, b.to,
                          collective(job, plan, costs,
                                     sharded ? costs::CollectiveOp::reduce_scatter

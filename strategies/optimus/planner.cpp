@@ -103,8 +103,7 @@ class Planner {
     LlmTimeline gaps;
   };
   Alone simulate_alone(const Plan& llm) const {
-    std::vector<std::vector<lower::PassSpan>> passes;
-    Program program = lower::lower(job_, llm, &costs_, passes);
+    auto [program, passes] = lower::to_program_with_passes(job_, llm, costs_);
     Timeline timeline = simulate(program, costs_.network.link_bandwidths());
     LlmTimeline gaps = llm_timeline(llm, program, timeline, passes);
     return {std::move(program), std::move(timeline), std::move(gaps)};
@@ -141,7 +140,7 @@ class Planner {
       order_kernels(job_, llm, gaps, costs_, placement, ranked[i]);
       Simulated s{llm, {}, ranked[i].encoder_time, 1, {}};
       s.plan.encoders = std::move(ranked[i].plan);
-      const Program program = lower::lower(job_, s.plan, &costs_);
+      const Program program = lower::to_program(job_, s.plan, costs_);
       const Timeline timeline = simulate(program, costs_.network.link_bandwidths());
       s.span = timeline.span;
       s.hidden = hidden_share(program, timeline, gaps);
@@ -200,7 +199,7 @@ class Planner {
       for (const OptionSpec& o : info->options) job.options[o.name] = o.default_value;
       Plan plan = info->make()->plan(job, costs_);
       plan.micro_batches = {plan.micro_batches.front()};
-      const Program program = lower::lower(job, plan, &costs_);
+      const Program program = lower::to_program(job, plan, costs_);
       const Timeline timeline = simulate(program, costs_.network.link_bandwidths());
       const Bytes m = run::peak_memory(job, plan, memory_profile(program, timeline));
       least = least ? std::min(*least, m) : m;

@@ -31,14 +31,14 @@ void per_task(benchmark::State& state, std::size_t tasks) {
 void Lower(benchmark::State& state) {
   const Job job = pipeline(state.range(0));
   const Plan plan = plan_of_given_times(job);
-  for (auto _ : state) benchmark::DoNotOptimize(lower::lower(job, plan, nullptr));
-  per_task(state, lower::lower(job, plan, nullptr).tasks().size());
+  for (auto _ : state) benchmark::DoNotOptimize(lower::to_program(job, plan, *job.given_times));
+  per_task(state, lower::to_program(job, plan, *job.given_times).tasks().size());
 }
 BENCHMARK(Lower)->RangeMultiplier(8)->Range(16, 8192);
 
 void Simulate(benchmark::State& state) {
   const Job job = pipeline(state.range(0));
-  const Program program = lower::lower(job, plan_of_given_times(job), nullptr);
+  const Program program = lower::to_program(job, plan_of_given_times(job), *job.given_times);
   for (auto _ : state) benchmark::DoNotOptimize(simulate(program, {}));
   per_task(state, program.tasks().size());
 }
@@ -46,7 +46,7 @@ BENCHMARK(Simulate)->RangeMultiplier(8)->Range(16, 8192);
 
 void Account(benchmark::State& state) {
   const Job job = pipeline(state.range(0));
-  const Program program = lower::lower(job, plan_of_given_times(job), nullptr);
+  const Program program = lower::to_program(job, plan_of_given_times(job), *job.given_times);
   const Timeline timeline = simulate(program, {});
   for (auto _ : state) benchmark::DoNotOptimize(account(program, timeline));
   per_task(state, program.tasks().size());

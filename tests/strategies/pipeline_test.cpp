@@ -25,7 +25,7 @@ Result run(int p, int v, int m, double f, double b, double comm = 0) {
   job.parallelism.virtual_pipeline_stages = v;
   job.parallelism.global_batch_size = m;
   job.given_times = GivenTimes{{Seconds{f * 1e-9}}, {Seconds{b * 1e-9}}, Seconds{comm * 1e-9}};
-  const Program program = lower::lower(job, plan_of_given_times(job), nullptr);
+  const Program program = lower::to_program(job, plan_of_given_times(job), *job.given_times);
   const Timeline timeline = simulate(program, {});
   return {timeline.span, account(program, timeline)};
 }

@@ -74,7 +74,7 @@ struct Simulated {
 };
 
 inline Simulated simulate_plan(const Job& job, const Plan& plan, const CostContext& costs) {
-  Program program = lower::lower(job, plan, &costs);
+  Program program = lower::to_program(job, plan, costs);
   Timeline timeline = simulate(program, costs.network.link_bandwidths());
   auto devices = account(program, timeline);
   return {plan, std::move(program), std::move(timeline), std::move(devices)};

@@ -1,0 +1,56 @@
+#include "strategies/lower/optimizer.hpp"
+
+#include "strategies/lower/data_parallel.hpp"
+#include "strategies/lower/encoder_kernels.hpp"
+
+namespace mllmsim::lower {
+namespace {
+
+// Parameters that one GPU of a rank updates.
+std::int64_t updated(const StepBuilder& step, int rank) {
+  const Job& job = step.job();
+  const auto share = [&](std::int64_t n, int dp) {
+    return job.parallelism.zero_stage >= 1 ? (n + dp - 1) / dp : n;
+  };
+  std::int64_t n = share(trained_on_rank(step, rank), job.parallelism.data_parallel_size);
+  if (const auto& encoders = step.plan().encoders)
+    n += share(encoder_parameters_per_gpu(job, *encoders, rank, true),
+               encoder_parallelism(job, *encoders).data_parallel_size);
+  return n;
+}
+
+}  // namespace
+
+void add_optimizer(StepBuilder& step, const CostContext& costs,
+                   const std::vector<TaskId>& encoders_done) {
+  const int gpus = step.job().parallelism.world_size();
+  const costs::GroupShape all{gpus, (gpus - 1) / step.job().cluster.gpus_per_node + 1, 1};
+  constexpr Bytes kNorm{4};
+  Program& program = step.program();
+  Task sync;
+  if (gpus > 1)
+    sync.duration =
+        to_time(costs.kernels.collective({costs::CollectiveOp::all_reduce, kNorm, all}).time);
+  sync.kind = TaskKind::sync;
+  sync.label = program.label("gradient norm");
+  sync.transfer = program.add_transfer();
+  for (int replica = 0; replica < step.replicas(); ++replica)
+    for (int rank = 0; rank < step.ranks(); ++rank) {
+      const DeviceId device = step.device(replica, rank);
+      sync.stream = Program::stream(device, StreamKind::dp);
+      const TaskId met = program.add(sync);
+      for (std::uint32_t c = 0; c < step.chunks(); ++c)
+        program.add_dependency(
+            step.tasks_of(replica, rank, {false, step.micro_batches() - 1, c}).last(), met);
+      if (const TaskId done = encoders_done[device.value]) program.add_dependency(done, met);
+      const std::int64_t parameters = updated(step, rank);
+      Task update;
+      update.duration = parameters > 0 ? costs.layers.optimizer_step(parameters) : Time{};
+      update.kind = TaskKind::optimizer;
+      update.label = program.label("optimizer");
+      update.stream = Program::stream(device, StreamKind::compute);
+      program.add_dependency(met, program.add(update));
+    }
+}
+
+}  // namespace mllmsim::lower

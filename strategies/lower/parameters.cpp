@@ -1,0 +1,16 @@
+#include "strategies/lower/parameters.hpp"
+
+namespace mllmsim::lower {
+
+std::int64_t parameters_per_gpu(const Job& job, const PlannedLayer& planned, bool only_trained) {
+  if (only_trained && !trained(job.model, planned.layer)) return 0;
+  return parameters_per_rank(job.model, planned.layer, job.parallelism.tensor_model_parallel_size);
+}
+
+std::int64_t parameters_per_gpu(const Job& job, const Chunk& chunk, bool only_trained) {
+  std::int64_t n = 0;
+  for (const PlannedLayer& planned : chunk) n += parameters_per_gpu(job, planned, only_trained);
+  return n;
+}
+
+}  // namespace mllmsim::lower

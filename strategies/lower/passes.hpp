@@ -1,0 +1,66 @@
+// Compute and tensor-parallel tasks of each pass, in schedule order, with the memory they take and
+// give back. How finely a pass is cut:
+//
+//   stage granularity    one task; one per layer where layers communicate one by one (below)
+//   kernel granularity   one task per kernel, tp collectives on their own stream
+//
+// Before the layers of a pass there may be a `start`: the CPU's preparation, and the gather of an
+// input that came in shards.
+#pragma once
+
+#include <functional>
+
+#include "strategies/lower/cost_source.hpp"
+#include "strategies/lower/sharded.hpp"
+#include "strategies/lower/step_builder.hpp"
+
+namespace mllmsim::lower {
+
+// One task of the given time per pass.
+void add_given_passes(StepBuilder& step, const GivenTimes& times);
+
+// Whether a pass has one task per layer even at stage granularity, because its layers communicate
+// one by one: all under zero_stage 3; and on rank 0's chunk 0 (data_parallel.hpp) the first forward
+// where gathers overlap, and the last backward where reductions do.
+bool by_layer(const Job& job, std::uint32_t micro_batches, int rank, const Pass& pass);
+
+// A place in the order in which a device issues the LLM's kernels: before this kernel of this pass,
+// counted in the rank's schedule. Stage granularity has kernel 0 of each pass only.
+struct Position {
+  int replica = 0, rank = 0;
+  std::uint32_t pass = 0, kernel = 0;
+};
+
+class Passes {
+ public:
+  // Called before the start of every pass and before each of its kernels, so that others can issue
+  // kernels there.
+  using BeforeKernel = std::function<void(const Position&)>;
+
+  Passes(StepBuilder& step, const ModelledCosts& costs, ShardedLayers& sharded,
+         BeforeKernel before_kernel);
+  void add(int replica, int rank);
+
+ private:
+  // A device whose passes are being added.
+  struct Issuing {
+    DeviceId device;
+    Position at;
+    TaskId last;  // kernel: the next one waits for it
+  };
+  PassTasks add_pass(Issuing& issuing, const Pass& pass);
+  TaskId add_start(Issuing& issuing, const Pass& pass);
+  Segment add_chunk(const Issuing& issuing, const Pass& pass);
+  Segment add_layer(const Issuing& issuing, const PlannedLayer& layer, const Pass& pass);
+  Segment add_compute(DeviceId device, const Pass& pass, const ChunkCost& cost,
+                      const Chunk& layers);
+  Segment add_kernels(Issuing& issuing, const PlannedLayer& layer, const Pass& pass);
+
+  StepBuilder& step_;
+  ModelledCosts costs_;
+  ShardedLayers& sharded_;
+  BeforeKernel before_kernel_;
+  Granularity granularity_;
+};
+
+}  // namespace mllmsim::lower

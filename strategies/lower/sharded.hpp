@@ -1,0 +1,38 @@
+// zero_stage 3: every GPU holds 1/dp of each layer. Each pass gathers a layer's parameters just
+// before its use and backwards scatter its gradients, all replicas together, for every micro-batch.
+//
+// The gather of a layer may start when the layer zero3_prefetch_layers + 1 before it is done, which
+// bounds how many gathered layers are in memory. Gathers and scatters of a device share its dp
+// stream, in the order they are issued. They take SMs from the layers beside them.
+#pragma once
+
+#include <map>
+
+#include "strategies/lower/communication.hpp"
+#include "strategies/lower/step_builder.hpp"
+
+namespace mllmsim::lower {
+
+class ShardedLayers {
+ public:
+  ShardedLayers(StepBuilder& step, const CostContext& costs, Communication& communication)
+      : step_(step), costs_(costs), communication_(communication) {}
+
+  // A layer runs beside the gather of a neighbour's parameters, backwards beside the scatter of its
+  // gradients as well; neighbours are taken to be alike. While those last it computes at
+  // 1 / slowdown of its speed. Adds what that costs as a task at the end of the layer's.
+  void slow_beside_collectives(DeviceId device, const Pass& pass, Segment& segment);
+
+  // Gathers and scatters of all layers, once the passes are there.
+  void add_collectives();
+
+ private:
+  Time time_of(costs::CollectiveOp op, std::int64_t bytes);
+
+  StepBuilder& step_;
+  const CostContext& costs_;
+  Communication& communication_;
+  std::map<std::pair<costs::CollectiveOp, std::int64_t>, Time> times_;  // by bytes
+};
+
+}  // namespace mllmsim::lower

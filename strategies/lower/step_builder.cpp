@@ -1,0 +1,67 @@
+#include "strategies/lower/step_builder.hpp"
+
+#include "sim/base/errors.hpp"
+
+namespace mllmsim::lower {
+
+StepBuilder::StepBuilder(const Job& job, const Plan& plan)
+    : job_(job),
+      plan_(plan),
+      program_(static_cast<std::uint32_t>(plan.micro_batches.size() * plan.stages.size())) {
+  check(!plan.stages.empty() && !plan.micro_batches.empty(), "a plan has stages and micro-batches");
+  for (const std::vector<MicroBatch>& replica : plan.micro_batches)
+    check(replica.size() == micro_batches(), "replicas have equally many micro-batches");
+  for (int rank = 0; rank < ranks(); ++rank)
+    schedules_.push_back(mllmsim::schedule(plan.schedule, ranks(), static_cast<int>(chunks()),
+                                           micro_batches(), rank));
+  passes_.resize(std::size_t{program_.devices()} * micro_batches() * chunks() * 2);
+}
+
+std::optional<int> StepBuilder::stage_before(int rank, const Pass& pass) const {
+  return stage_after(rank, {!pass.forward, pass.micro_batch, pass.chunk});
+}
+
+std::optional<int> StepBuilder::stage_after(int rank, const Pass& pass) const {
+  const int to = stage(rank, pass) + (pass.forward ? 1 : -1);
+  if (ranks() == 1 || to < 0 || to >= ranks() * static_cast<int>(chunks())) return std::nullopt;
+  return to;
+}
+
+std::size_t StepBuilder::index_of(int replica, int rank, const Pass& pass) const {
+  const std::size_t micro_batch =
+      std::size_t{device(replica, rank).value} * micro_batches() + pass.micro_batch;
+  return (micro_batch * chunks() + pass.chunk) * 2 + (pass.forward ? 0 : 1);
+}
+
+Task StepBuilder::task_of(const Pass& pass, DeviceId device, StreamKind stream, TaskKind kind,
+                          std::uint32_t label) const {
+  Task task;
+  task.stream = Program::stream(device, stream);
+  task.kind = kind;
+  task.label = label;
+  task.micro_batch = static_cast<std::int32_t>(pass.micro_batch);
+  task.chunk = static_cast<std::int16_t>(pass.chunk);
+  return task;
+}
+
+TaskId StepBuilder::add_after(TaskId previous, const Task& task) {
+  const TaskId id = program_.add(task);
+  if (previous && program_.tasks()[previous.value].stream != task.stream)
+    program_.add_dependency(previous, id);
+  return id;
+}
+
+StepBuilder::Transfer StepBuilder::add_transfer(const Message& message, Task send, Task receive) {
+  const TransferId transfer = program_.add_transfer(message.links);
+  for (Task* side : {&send, &receive}) {
+    side->duration = message.time;
+    side->bytes = message.bytes;
+    side->transfer = transfer;
+  }
+  send.kind = TaskKind::pp_send;
+  receive.kind = TaskKind::pp_recv;
+  const TaskId sent = program_.add(send);
+  return {sent, program_.add(receive)};
+}
+
+}  // namespace mllmsim::lower

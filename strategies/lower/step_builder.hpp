@@ -1,0 +1,108 @@
+// The program of one step while it is made: which devices there are, what each has to do, and the
+// tasks that were added so far. Private to this folder.
+//
+// A device is one pipeline rank of one replica, device = replica * pp + rank. Streams run tasks in
+// the order they are added, so passes come first; later parts find a pass's tasks by tasks_of() and
+// join theirs to them.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "sim/kernel/program.hpp"
+#include "strategies/job/job.hpp"
+#include "strategies/job/plan.hpp"
+
+namespace mllmsim::lower {
+
+// The tasks of one layer (or of a whole chunk) in one pass.
+struct Segment {
+  TaskId first, last;
+  PlannedLayer layer;  // meaningless if the segment is a whole chunk
+};
+
+struct PassTasks {
+  std::vector<Segment> segments;
+  TaskId start{};  // what comes before the first layer; may be nothing
+  TaskId first() const { return start ? start : segments.front().first; }
+  TaskId last() const { return segments.back().last; }
+};
+
+// What one device sends to another at once.
+struct Message {
+  Time time{};  // alone on its links
+  Bytes bytes{};
+  std::vector<LinkUse> links;
+};
+
+class StepBuilder {
+ public:
+  StepBuilder(const Job& job, const Plan& plan);
+
+  const Job& job() const { return job_; }
+  const Plan& plan() const { return plan_; }
+  int ranks() const { return static_cast<int>(plan_.stages.size()); }
+  std::uint32_t chunks() const { return static_cast<std::uint32_t>(plan_.stages.front().size()); }
+  int replicas() const { return static_cast<int>(plan_.micro_batches.size()); }
+  std::uint32_t micro_batches() const {  // of each replica
+    return static_cast<std::uint32_t>(plan_.micro_batches.front().size());
+  }
+  DeviceId device(int replica, int rank) const {
+    return {static_cast<std::uint32_t>(replica * ranks() + rank)};
+  }
+  const Chunk& chunk(int rank, std::uint32_t index) const {
+    return plan_.stages[static_cast<std::size_t>(rank)][index];
+  }
+  const MicroBatch& micro_batch(int replica, std::uint32_t index) const {
+    return plan_.micro_batches[static_cast<std::size_t>(replica)][index];
+  }
+  const std::vector<Pass>& schedule(int rank) const {
+    return schedules_[static_cast<std::size_t>(rank)];
+  }
+
+  // Model stages count through the ranks, then the chunks.
+  int stage(int rank, const Pass& pass) const {
+    return static_cast<int>(pass.chunk) * ranks() + rank;
+  }
+  const Chunk& layers_of_stage(int stage) const {
+    return chunk(stage % ranks(), static_cast<std::uint32_t>(stage / ranks()));
+  }
+  // The model stage a pass's input comes from or its output goes to; nothing at the ends.
+  std::optional<int> stage_before(int rank, const Pass& pass) const;
+  std::optional<int> stage_after(int rank, const Pass& pass) const;
+
+  PassTasks& tasks_of(int replica, int rank, const Pass& pass) {
+    return passes_[index_of(replica, rank, pass)];
+  }
+  const PassTasks& tasks_of(int replica, int rank, const Pass& pass) const {
+    return passes_[index_of(replica, rank, pass)];
+  }
+  // Among all passes of all devices.
+  std::size_t index_of(int replica, int rank, const Pass& pass) const;
+  std::size_t passes() const { return passes_.size(); }
+
+  Program& program() { return program_; }
+  const Program& program() const { return program_; }
+  std::uint32_t label(std::string_view text) { return program_.label(text); }
+
+  // A task of one pass, without a duration. Not added yet.
+  Task task_of(const Pass& pass, DeviceId device, StreamKind stream, TaskKind kind,
+               std::uint32_t label) const;
+  // A task that waits for `previous`, if there is one: on one stream it does so by itself.
+  TaskId add_after(TaskId previous, const Task& task);
+  // Both sides of a message, which start together. The tasks say where and whose.
+  struct Transfer {
+    TaskId sent, received;
+  };
+  Transfer add_transfer(const Message& message, Task send, Task receive);
+
+ private:
+  const Job& job_;
+  const Plan& plan_;
+  Program program_;
+  std::vector<std::vector<Pass>> schedules_;  // by rank
+  std::vector<PassTasks> passes_;             // by replica, rank, micro-batch, chunk, direction
+};
+
+}  // namespace mllmsim::lower

@@ -1,0 +1,112 @@
+// LayerCosts::total() takes a shorter way than cost(), which lists kernels; both must say the same,
+// to the nanosecond, the byte and the FLOP, whatever the layer and whatever was asked before.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "tests/cost_models/layer_fakes.hpp"
+
+namespace mllmsim {
+using namespace costs;
+namespace {
+
+void expect_same(const KernelTotals& a, const KernelTotals& b) {
+  RC_ASSERT(a.time == b.time);
+  RC_ASSERT(a.communication == b.communication);
+  RC_ASSERT(a.flops.value == b.flops.value);
+  RC_ASSERT(a.by_source == b.by_source);
+}
+
+void expect_same(const LayerTotals& a, const LayerTotals& b) {
+  expect_same(a.forward, b.forward);
+  expect_same(a.recompute, b.recompute);
+  expect_same(a.backward, b.backward);
+  RC_ASSERT(a.model_flops.value == b.model_flops.value);
+  RC_ASSERT(a.saved == b.saved);
+  RC_ASSERT(a.working == b.working);
+}
+
+bool any() { return *rc::gen::arbitrary<bool>(); }
+
+Transformer any_blocks(UnevenHeads uneven_heads) {
+  const int heads = *rc::gen::inRange(1, 26);
+  Transformer t = gpt_blocks(2, 64 * heads, heads);
+  t.num_key_value_heads = any() ? heads : 1;
+  t.gated_mlp = any();
+  t.norm = any() ? Norm::rms_norm : Norm::layer_norm;
+  t.qk_norm = any();
+  t.qkv_bias = any();
+  t.linear_bias = any();
+  t.layer_scale = any();
+  t.drop_path = any();
+  t.rotary = any();
+  t.causal = any();
+  t.uneven_heads = uneven_heads;
+  return t;
+}
+
+Model any_model() {
+  const UnevenHeads uneven = any() ? UnevenHeads::pad : UnevenHeads::replicate;
+  Model model = internvl();
+  Encoder& e = model.encoders[0];
+  e.blocks = any_blocks(uneven);
+  e.tokens_per_tile = *rc::gen::element(1024, 1025);
+  e.projector_sizes.front() = 4 * e.blocks.hidden_size;
+  e.trained = any();
+  e.projector_trained = any();
+  model.llm.blocks = any_blocks(uneven);
+  e.projector_sizes.back() = model.llm.blocks.hidden_size;
+  model.llm.trained = any();
+  return model;
+}
+
+Parallelism any_parallelism() {
+  Parallelism p = tensor_parallel(*rc::gen::element(1, 2, 4, 8), any());
+  p.zero_stage = *rc::gen::element(0, 1, 3);
+  p.global_batch_size = *rc::gen::inRange(1, 3);
+  return p;
+}
+
+Software any_software() {
+  Software s;
+  s.flash_attention = any();
+  s.fused_kernels = any();
+  s.fused_norms = any();
+  s.gather_qk_norm = any();
+  s.dropout = any();
+  s.overlap_tp_backward = any();
+  s.overlap_tp_forward = any();
+  s.host_time_per_kernel = {*rc::gen::element(0.0, 1e-9, 1e-7, 8e-6)};
+  s.grad_accumulation_bytes_per_parameter = *rc::gen::element(0, 10);
+  return s;
+}
+
+// Sequences of any lengths; tiles are all alike. Without images there is no group, or one of none.
+std::vector<MicroBatch> any_micro_batches(std::int64_t tokens_per_tile) {
+  MicroBatch mb;
+  for (int i = *rc::gen::inRange(1, 5); i > 0; --i)
+    mb.llm.groups.push_back({8 * *rc::gen::inRange(1, 200), *rc::gen::inRange(1, 4)});
+  std::vector<MicroBatch> out(3, mb);
+  out[0].encoders = {TokenBatch{}};
+  out[1].encoders = {TokenBatch{{{tokens_per_tile, 0}}}};
+  out[2].encoders = {TokenBatch{{{tokens_per_tile, *rc::gen::inRange(1, 5)}}}};
+  return out;
+}
+
+TEST(LayerTotals, AreThoseOfTheListedKernels) {
+  EXPECT_TRUE(rc::check([] {
+    const Model model = any_model();
+    const Parallelism parallelism = any_parallelism();
+    const Software software = any_software();
+    const SimpleCosts kernels;
+    LayerCosts asked(model, parallelism, software, kernels, {});
+    LayerCosts listed(model, parallelism, software, kernels, {});
+    for (int batches = 3; batches > 0; --batches)
+      for (const MicroBatch& mb : any_micro_batches(model.encoders[0].tokens_per_tile))
+        for (const Layer& layer : layers_of(model))
+          for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
+            expect_same(asked.total(layer, mb, r), totals(listed.cost(layer, mb, r)));
+  }));
+}
+
+}  // namespace
+}  // namespace mllmsim

@@ -1,0 +1,124 @@
+// What is gathered and reduced over replicas, and which tasks wait for it.
+#include <gtest/gtest.h>
+
+#include "tests/strategies/lower/programs.hpp"
+
+namespace mllmsim {
+using namespace lower;
+namespace {
+
+// Two replicas of one rank, two micro-batches.
+Job replicated(int zero_stage) {
+  Job job = five_layers();
+  job.parallelism.data_parallel_size = 2;
+  job.parallelism.zero_stage = zero_stage;
+  job.parallelism.global_batch_size = 4;
+  return job;
+}
+
+struct Streams {
+  Program program;
+  std::vector<TaskId> compute, dp;
+};
+
+Streams streams(const Job& job) {
+  JobCosts costs(job);
+  Program program = to_program(job, plan_of(job, {5}), costs.context());
+  auto compute = on_stream(program, {0}, StreamKind::compute);
+  auto dp = on_stream(program, {0}, StreamKind::dp);
+  return {std::move(program), std::move(compute), std::move(dp)};
+}
+
+// Every layer is a bucket: the first forward and the last backward have a task for each.
+TEST(Collectives, BucketsAreGatheredBeforeTheirFirstForwardAndReducedAfterTheirLastBackward) {
+  const Streams s = streams(replicated(1));
+  ASSERT_EQ(letters(s.program, s.compute),
+            "FFFFF"
+            "B"
+            "F"
+            "BBBBB"
+            "O");
+  ASSERT_EQ(letters(s.program, s.dp),
+            "GGGGG"
+            "RRRRR"
+            "S");
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(before(s.program, s.compute[i]), std::vector{s.dp[i]});
+    EXPECT_EQ(before(s.program, s.dp[5 + i]), std::vector{s.compute[7 + i]});
+  }
+}
+
+// Of two replicas each sends half of a bucket: of 2 bytes per parameter, then of 4.
+TEST(Collectives, SendTheirShareOfABucket) {
+  const Job job = replicated(1);
+  const Streams s = streams(job);
+  const std::int64_t embedding = parameters(job.model, layers_of(job.model).front());
+  EXPECT_EQ(s.program.tasks()[s.dp[0].value].bytes, Bytes{embedding});
+  EXPECT_EQ(s.program.tasks()[s.dp[9].value].bytes, Bytes{2 * embedding});
+}
+
+// Not overlapped, all parameters are gathered before the step and all gradients reduced behind it.
+TEST(Collectives, WithoutOverlapThereIsOneOfEach) {
+  Job job = replicated(1);
+  job.software.overlap_param_gather = job.software.overlap_grad_reduce = false;
+  const Streams s = streams(job);
+  EXPECT_EQ(letters(s.program, s.compute), "FBFBO");
+  EXPECT_EQ(letters(s.program, s.dp), "GRS");
+  EXPECT_EQ(before(s.program, s.compute[0]), std::vector{s.dp[0]});
+  EXPECT_EQ(before(s.program, s.dp[1]), std::vector{s.compute[3]});
+}
+
+// zero_stage 0: every rank has all parameters.
+TEST(Collectives, NothingIsGatheredIfNothingIsSharded) {
+  const Streams s = streams(replicated(0));
+  EXPECT_EQ(letters(s.program, s.dp), "RRRRRS");
+}
+
+// Buckets are only on the first rank; the second gathers and reduces its chunk as a whole.
+TEST(Collectives, OtherRanksHaveOneBucketPerChunk) {
+  Job job = replicated(1);
+  job.parallelism.pipeline_model_parallel_size = 2;
+  JobCosts costs(job);
+  const Program program = to_program(job, plan_of(job, {2, 3}), costs.context());
+  EXPECT_EQ(letters(program, on_stream(program, {0}, StreamKind::dp)), "GGRRS");
+  EXPECT_EQ(letters(program, on_stream(program, {1}, StreamKind::dp)), "GRS");
+}
+
+// zero_stage 3, one micro-batch, one layer ahead: when layer i starts, i + 1 is gathered already
+// and i + 2 may be once i is done. Backwards scatter each layer's gradients when it is done.
+TEST(Collectives, ShardsAreGatheredALayerAhead) {
+  Job job = replicated(3);
+  job.parallelism.global_batch_size = 2;
+  const Streams s = streams(job);
+  EXPECT_EQ(letters(s.program, s.dp),
+            "GGGGGGG"
+            "GR"
+            "GR"
+            "GR"
+            "RR"
+            "S");
+  // The layers' last tasks: what the first gathers wait for, after the two that wait for nothing.
+  EXPECT_TRUE(before(s.program, s.dp[0]).empty());
+  EXPECT_TRUE(before(s.program, s.dp[1]).empty());
+  for (std::size_t i = 2; i < 7; ++i) {
+    const std::vector<TaskId> freed = before(s.program, s.dp[i]);
+    ASSERT_EQ(freed.size(), 1U);
+    // Done with layer i - 2, which was gathered by dp[i - 2] for it, and before layer i - 1 starts.
+    EXPECT_TRUE(std::ranges::any_of(s.compute, [&](TaskId first) {
+      return joined(s.program, s.dp[i - 2], first) && first <= freed[0];
+    }));
+    EXPECT_TRUE(std::ranges::any_of(s.compute, [&](TaskId next) {
+      return joined(s.program, s.dp[i - 1], next) && s.program.next_on_stream(freed[0]) == next;
+    }));
+  }
+}
+
+// The optimizer runs when all have met, and they meet when their last backwards are done.
+TEST(Collectives, AllMeetBeforeTheOptimizer) {
+  const Streams s = streams(replicated(1));
+  EXPECT_EQ(before(s.program, s.dp.back()), std::vector{s.compute[11]});
+  EXPECT_EQ(before(s.program, s.compute.back()), std::vector{s.dp.back()});
+}
+
+}  // namespace
+}  // namespace mllmsim

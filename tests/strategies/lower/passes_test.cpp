@@ -1,0 +1,79 @@
+// Into how many tasks a pass is cut, and in which order they are on their streams.
+#include "strategies/lower/passes.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/strategies/lower/programs.hpp"
+
+namespace mllmsim {
+using namespace lower;
+namespace {
+
+TEST(Passes, AreOneTaskEachInScheduleOrder) {
+  Job job = five_layers();
+  job.parallelism.global_batch_size = 2;
+  JobCosts costs(job);
+  const Program program = to_program(job, plan_of(job, {5}), costs.context());
+  EXPECT_EQ(letters(program, on_stream(program, {0}, StreamKind::compute)), "FBFBO");
+}
+
+// Of 4 micro-batches, the first forward and the last backward of rank 0's chunk 0, if their
+// collectives overlap.
+TEST(Passes, AreCutByLayerWhereBucketsAre) {
+  Job job;
+  job.parallelism.data_parallel_size = 2;
+  job.parallelism.zero_stage = 1;
+  EXPECT_TRUE(by_layer(job, 4, 0, {true, 0, 0}));
+  EXPECT_TRUE(by_layer(job, 4, 0, {false, 3, 0}));
+  EXPECT_FALSE(by_layer(job, 4, 0, {true, 1, 0}));
+  EXPECT_FALSE(by_layer(job, 4, 0, {false, 2, 0}));
+  EXPECT_FALSE(by_layer(job, 4, 0, {true, 0, 1}));
+  EXPECT_FALSE(by_layer(job, 4, 1, {true, 0, 0}));
+  job.software.overlap_param_gather = job.software.overlap_grad_reduce = false;
+  EXPECT_FALSE(by_layer(job, 4, 0, {true, 0, 0}));
+  EXPECT_FALSE(by_layer(job, 4, 0, {false, 3, 0}));
+}
+
+TEST(Passes, AreNotCutForASingleReplicaButForShards) {
+  Job job;
+  job.parallelism.zero_stage = 1;
+  EXPECT_FALSE(by_layer(job, 4, 0, {true, 0, 0}));
+  job.parallelism.zero_stage = 3;
+  EXPECT_TRUE(by_layer(job, 4, 0, {true, 2, 0}));
+}
+
+// One after the other, though on two streams: a collective waits for the kernel before it, and the
+// kernel after it for the collective.
+TEST(Passes, KernelsAndTpCollectivesTakeTurns) {
+  Job job = five_layers();
+  job.granularity = Granularity::kernel;
+  job.parallelism.tensor_model_parallel_size = 2;
+  JobCosts costs(job);
+  const auto [program, passes] = to_program_with_passes(job, plan_of(job, {5}), costs.context());
+  const PassSpan& forward = passes[0][0];
+  int changes = 0;
+  for (std::uint32_t t = forward.first.value; t < forward.last.value; ++t) {
+    if (program.tasks()[t].stream == program.tasks()[t + 1].stream) continue;
+    EXPECT_TRUE(joined(program, {t}, {t + 1}));
+    ++changes;
+  }
+  // An all-reduce after the embedding, two in each block, and what the loss of the head adds up.
+  EXPECT_GE(changes, 2 * (1 + 2 * 3));
+}
+
+// No kernel in a frozen encoder's backward: an empty task keeps the order.
+TEST(Passes, ALayerWithoutKernelsIsAnEmptyTask) {
+  Job job = small_job();
+  job.granularity = Granularity::kernel;
+  job.parallelism = {};
+  job.model.encoders[0].trained = job.model.encoders[0].projector_trained = false;
+  JobCosts costs(job);
+  const Program program = to_program(job, plan_of(job, {18}), costs.context());
+  std::int64_t empty = 0;
+  for (const Task& task : program.tasks())
+    if (program.text(task.label) == "nothing") ++empty;
+  EXPECT_EQ(empty, 8);  // embedding, 6 blocks, projector
+}
+
+}  // namespace
+}  // namespace mllmsim
