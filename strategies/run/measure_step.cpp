@@ -116,7 +116,7 @@ void measure_spans(const Accounted& s, MeasuredStep& out) {
       Span row;
       place(row, {d});
       row.kind = SpanKind::bubble;
-      row.name = kBubbleNames[static_cast<std::size_t>(gap.kind)];
+      row.bubble = gap.kind;
       row.start = gap.start;
       row.end = gap.end;
       out.spans.push_back(std::move(row));

@@ -59,7 +59,8 @@ struct Span {
   int stage = 0;
   StreamKind stream = StreamKind::compute;
   SpanKind kind = SpanKind::forward;
-  std::string name;  // kernel or chunk name, or the bubble's kind
+  BubbleKind bubble{};  // if `kind` is a bubble
+  std::string name;     // of the kernel or chunk; a bubble has none
   int micro_batch = -1;
   int chunk = -1;
   Time start{}, end{};
