@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "results/run/measure.hpp"
+#include "results/run/run_scenario.hpp"
 #include "sim/base/errors.hpp"
 
 namespace mllmsim::analysis {

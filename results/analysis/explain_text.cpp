@@ -23,9 +23,16 @@ struct Share {
   double seconds = 0;
 };
 
+// As people say it: transfers between stages have two ends.
+std::string path_name(TaskKind kind) {
+  if (kind == TaskKind::tp_collective) return "tp";
+  if (kind == TaskKind::pp_send) return "pp_transfer";
+  return std::string(name(kind));
+}
+
 std::vector<Share<std::string>> path_by_kind(const results::RunResult& run) {
   std::map<std::string, double> sums;
-  for (const results::PathRow& row : run.critical_path) sums[row.kind] += row.time.value;
+  for (const PathPart& part : run.critical_path) sums[path_name(part.kind)] += part.time.value;
   std::vector<Share<std::string>> out;
   for (const auto& [kind, seconds] : sums) out.push_back({kind, seconds});
   std::stable_sort(out.begin(), out.end(),
@@ -35,16 +42,16 @@ std::vector<Share<std::string>> path_by_kind(const results::RunResult& run) {
 
 std::vector<Share<int>> path_by_stage(const results::RunResult& run) {
   std::vector<Share<int>> out;
-  for (const results::PathRow& row : run.critical_path) {
-    if (out.empty() || out.back().key != row.stage) out.push_back({row.stage});
-    out.back().seconds += row.time.value;
+  for (const PathPart& part : run.critical_path) {
+    if (out.empty() || out.back().key != part.stage) out.push_back({part.stage});
+    out.back().seconds += part.time.value;
   }
   return out;
 }
 
 double path_length(const results::RunResult& run) {
   double sum = 0;
-  for (const results::PathRow& row : run.critical_path) sum += row.time.value;
+  for (const PathPart& part : run.critical_path) sum += part.time.value;
   return sum;
 }
 

@@ -1,5 +1,4 @@
 #include "results/analysis/gaps.hpp"
-#include "cost_models/calibration/calibrated_costs.hpp"
 
 #include <fmt/format.h>
 
@@ -7,9 +6,11 @@
 #include <map>
 #include <variant>
 
+#include "cost_models/calibration/calibrated_costs.hpp"
 #include "cost_models/kernels/names.hpp"
 #include "sim/base/errors.hpp"
-#include "strategies/job/strategy.hpp"
+#include "strategies/lower/encoder_kernels.hpp"
+#include "strategies/run/job_costs.hpp"
 
 namespace mllmsim::analysis {
 namespace {
@@ -107,15 +108,70 @@ struct Work {
   auto operator<=>(const Work&) const = default;
 };
 
-std::map<Work, double> work_of(const Plan& plan) {
+// Every micro-batch passes every chunk once.
+std::map<Work, double> work_of(const Plan& plan, const std::vector<Chunk>& chunks) {
   std::map<Work, double> work;
   for (const auto& micro_batches : plan.micro_batches)
     for (const MicroBatch& mb : micro_batches)
-      for (const auto& chunks : plan.stages)
-        for (const Chunk& chunk : chunks)
-          for (const PlannedLayer& p : chunk)
-            work[{{p.layer.kind, p.layer.module, 0}, p.recompute, mb}] += 1;
+      for (const Chunk& chunk : chunks)
+        for (const PlannedLayer& p : chunk)
+          work[{{p.layer.kind, p.layer.module, 0}, p.recompute, mb}] += 1;
   return work;
+}
+
+// The kernels of a step, with the sum of their times.
+class KernelTimes {
+ public:
+  struct Entry {
+    Seconds time{};
+    costs::Source source = costs::Source::estimate;
+  };
+
+  KernelTimes(const Job& job, const costs::KernelCosts& kernels) : job_(job), recorder_(kernels) {}
+
+  void add(const Parallelism& parallelism, const std::map<Work, double>& all) {
+    for (const auto& [work, count] : all) {
+      // Fresh ones each time: they would answer from their memory otherwise.
+      costs::LayerCosts(job_.model, parallelism, job_.software, recorder_, job_.cluster)
+          .cost(work.layer, work.micro_batch, work.recompute);
+      for (const Recorder::Entry& e : recorder_.take()) {
+        Entry& sum = times_[e.kernel];
+        sum.time += e.cost.time * count;
+        sum.source = e.cost.source;
+        total_ += e.cost.time * count;
+      }
+    }
+  }
+
+  Seconds total() const { return total_; }
+
+  // Longest first.
+  std::vector<std::pair<Kernel, Entry>> sorted() const {
+    std::vector<std::pair<Kernel, Entry>> out(times_.begin(), times_.end());
+    std::stable_sort(out.begin(), out.end(),
+                     [](const auto& a, const auto& b) { return a.second.time > b.second.time; });
+    return out;
+  }
+
+ private:
+  const Job& job_;
+  Recorder recorder_;
+  std::map<Kernel, Entry> times_;
+  Seconds total_{};
+};
+
+KernelTimes kernel_times(const Job& job, const costs::KernelCosts& kernels) {
+  run::JobCosts costs(job, kernels);
+  const Plan plan = run::plan_job(job, costs.context());
+  KernelTimes times(job, kernels);
+  std::vector<Chunk> pipeline;
+  for (const std::vector<Chunk>& rank : plan.stages)
+    pipeline.insert(pipeline.end(), rank.begin(), rank.end());
+  times.add(job.parallelism, work_of(plan, pipeline));
+  if (plan.encoders)  // beside the pipeline, with parallel sizes of their own
+    times.add(lower::encoder_parallelism(job, *plan.encoders),
+              work_of(plan, plan.encoders->stages));
+  return times;
 }
 
 }  // namespace
@@ -125,34 +181,13 @@ Gaps gaps_of(const scenarios::Scenario& scenario, bool all) {
   if (job.given_times)
     throw UserError(scenario.file.string(), "given_times", "a run with given times has no kernels");
   const auto kernels = costs::read_kernel_costs(scenario.calibration, job.cluster);
-  Recorder recorder(*kernels);
-  costs::LayerCosts layers(job.model, job.parallelism, job.software, *kernels, job.cluster);
-  const Network network(job.cluster);
-  const Plan plan = find_strategy(job.strategy)->make()->plan(job, {network, *kernels, layers});
-
-  std::map<Kernel, std::pair<Seconds, costs::Source>> times;
-  Seconds total{};
-  for (const auto& [work, count] : work_of(plan)) {
-    // A fresh one each time: it would answer from its memory otherwise.
-    costs::LayerCosts(job.model, job.parallelism, job.software, recorder, job.cluster)
-        .cost(work.layer, work.micro_batch, work.recompute);
-    for (const Recorder::Entry& e : recorder.take()) {
-      times[e.kernel].first += e.cost.time * count;
-      times[e.kernel].second = e.cost.source;
-      total += e.cost.time * count;
-    }
-  }
-
-  std::vector<std::pair<Kernel, std::pair<Seconds, costs::Source>>> sorted(times.begin(),
-                                                                           times.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
+  const KernelTimes times = kernel_times(job, *kernels);
   Gaps out;
-  for (const auto& [kernel, cost] : sorted) {
-    if (!all && cost.second < costs::Source::transferred) continue;
+  for (const auto& [kernel, sum] : times.sorted()) {
+    if (!all && sum.source < costs::Source::transferred) continue;
     std::visit(
-        [&, seconds = cost.first, source = cost.second](const auto& k) {
-          out.gaps.push_back({text(k), source, seconds / total});
+        [&, time = sum.time, source = sum.source](const auto& k) {
+          out.gaps.push_back({text(k), source, time / times.total()});
           add_shape(out.shapes, k);
         },
         kernel);

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "results/cli/command.hpp"
-#include "results/run/measure.hpp"
+#include "results/run/run_scenario.hpp"
 #include "results/run/run_tables.hpp"
 #include "results/text/json.hpp"
 #include "results/text/summary.hpp"

@@ -6,40 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "cost_models/kernels/kernel_costs.hpp"
-#include "sim/account/bubbles.hpp"
-#include "sim/base/units.hpp"
-#include "strategies/job/fact.hpp"
+#include "strategies/run/outcome.hpp"
 
 namespace mllmsim::results {
 
-// One pipeline rank, averaged over the simulated steps and replicas; memory is the maximum.
-struct StageRow {
-  int stage = 0;
-  std::string layers;                     // "vit.embedding, 22 x vit.block"
-  int blocks = 0, recomputed_blocks = 0;  // transformer layers; those recomputed in full
-  std::int64_t parameters = 0;            // on one GPU
-  // Of one micro-batch through all its chunks, tp communication included.
-  Seconds forward{}, backward{};
-  Seconds busy{};  // compute of a step
-  std::array<Seconds, kBubbleKinds> bubbles{};
-  Bytes weights{}, gradients{}, optimizer{}, peak_activations{}, reserve{};
-  // Most that forwards leave for backwards; the peak has what a backward works with on top.
-  Bytes saved_activations{};
-  Bytes peak_memory{};
-};
-
-// One simulated step of one data-parallel replica.
-struct StepRow {
-  std::int64_t step = 0;
-  int replica = 0;
-  Seconds iteration{};
-  std::int64_t micro_batches = 0;
-  std::int64_t samples = 0;
-  std::int64_t llm_tokens = 0;
-  std::int64_t tiles = 0;
-  double bubble_share = 0;
-};
+// Rows that hold an outcome's figures as they are.
+using StageRow = StageFigures;
+using StepRow = StepFigures;
+using MemoryRow = MemoryChange;
 
 // One task, or one bubble, of a chosen step.
 struct SpanRow {
@@ -55,26 +29,8 @@ struct SpanRow {
   Bytes bytes{};  // sent or received
 };
 
-// Memory of one pipeline rank over a chosen step: a row at each change, weights and reserve
-// included.
-struct MemoryRow {
-  std::int64_t step = 0;
-  int replica = 0;
-  int stage = 0;
-  Time time{};
-  Bytes bytes{};
-};
-
-// Time that one stage spends on the critical path of a chosen step, by kind
-// (sim/critical_path.hpp).
-struct PathRow {
-  int stage = 0;
-  // "forward", "backward", "recompute", "optimizer", "tp", "pp_transfer", "dp_..."
-  std::string kind;
-  Seconds time{};
-};
-
-struct RunResult {
+// The outcome of a simulation, and what was simulated.
+struct RunResult : Outcome {
   std::string name, strategy, model, cluster;
   std::string scenario_text;  // as resolved: all files merged, defaults and overrides applied
   std::string scenario_hash, calibration_hash;
@@ -83,36 +39,8 @@ struct RunResult {
 
   int gpus = 0, tp = 1, pp = 1, vpp = 1, dp = 1, zero_stage = 0;
   std::int64_t micro_batch_size = 0, global_batch_size = 0, micro_batches = 0;
-  std::int64_t parameters = 0;
 
-  bool fits = true;
-  std::string reason;  // why it does not fit; empty if it does
-
-  Seconds iteration{};  // mean over simulated steps
-  std::int64_t simulated_steps = 0;
-  double samples = 0;   // of the whole run
-  double gpu_days = 0;  // for `samples`
-  double samples_per_s = 0, tokens_per_s_per_gpu = 0;
-  double samples_per_micro_batch = 0;
-  // Of a pass over a data set; 0 without one. See strategies/data/batching.hpp.
-  std::int64_t pass_steps = 0;
-  double pad_ratio = 0, dist_ratio_tiles = 0, dist_ratio_tokens = 0;
-  Flops model_flops{}, hardware_flops{};             // of one step, all GPUs
-  double mfu = 0, hfu = 0;                           // 0..1
-  std::array<double, kBubbleKinds> bubble_shares{};  // of step time, mean over devices
-  // What the kernel times rest on, by Source, as shares of their sum; all 0 if times are given.
-  std::array<double, costs::kSources> source_shares{};
-  Bytes peak_memory{}, gpu_memory{};
-
-  // Wall time the strategy took to plan. For the terminal only: it differs from run to run.
-  Seconds planning{};
-
-  std::vector<Fact> facts;  // what the strategy says of its plan
-  std::vector<StageRow> stages;
-  std::vector<StepRow> steps;
   std::vector<SpanRow> spans;
-  std::vector<MemoryRow> memory;
-  std::vector<PathRow> critical_path;  // only if asked for; not written
 };
 
 }  // namespace mllmsim::results

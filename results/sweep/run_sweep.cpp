@@ -9,7 +9,7 @@
 #include <iterator>
 #include <optional>
 
-#include "results/run/measure.hpp"
+#include "results/run/run_scenario.hpp"
 #include "results/run/version.hpp"
 #include "results/sweep/journal.hpp"
 #include "scenarios/read/scenario.hpp"
@@ -109,7 +109,7 @@ class SweepRun {
     try {
       // Its own parallel loops must not pick up another point while they wait.
       tbb::this_task_arena::isolate(
-          [&] { run = results::run_scenario(scenario, {.files = &files_, .timeline = false}); });
+          [&] { run = results::run_scenario(scenario, files_, {.timeline = false}); });
     } catch (const UserError& e) {  // found while planning
       run = results::described(scenario);
       run.fits = false;

@@ -2,7 +2,7 @@
 
 #include <tbb/parallel_for.h>
 
-#include "results/run/measure.hpp"
+#include "results/run/run_scenario.hpp"
 
 namespace mllmsim::validation {
 namespace {
@@ -11,7 +11,7 @@ constexpr double kSlower = 1.1;
 
 results::RunResult run_with_slower(std::size_t part, scenarios::Scenario scenario,
                                    scenarios::InputFiles& files) {
-  results::RunOptions options{.files = &files, .timeline = false};
+  RunOptions options{.timeline = false};
   costs::CostFactors& f = options.factors;
   double* const factors[] = {&f.gemm,          &f.attention,           &f.memory_bound,
                              &f.optimizer,     &f.collectives_in_node, &f.collectives_across_nodes,
@@ -21,7 +21,7 @@ results::RunResult run_with_slower(std::size_t part, scenarios::Scenario scenari
   else
     scenario.job.software.host_time_per_kernel =
         scenario.job.software.host_time_per_kernel * kSlower;
-  return results::run_scenario(scenario, options);
+  return results::run_scenario(scenario, files, options);
 }
 
 }  // namespace
@@ -36,8 +36,7 @@ std::vector<SensitivityRow> sensitivity(std::span<const scenarios::PublishedFami
     const ValidationPoint& p = chosen[i];
     rows[i].id = p.point->id;
     rows[i].source = p.family->source;
-    const Seconds before =
-        results::run_scenario(p.scenario, {.files = &files, .timeline = false}).iteration;
+    const Seconds before = results::run_scenario(p.scenario, files, {.timeline = false}).iteration;
     for (std::size_t part = 0; part < kSensitivityParts.size(); ++part)
       rows[i].change[part] = run_with_slower(part, p.scenario, files).iteration / before - 1;
   });

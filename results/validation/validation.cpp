@@ -8,7 +8,7 @@
 #include <cmath>
 #include <set>
 
-#include "results/run/measure.hpp"
+#include "results/run/run_scenario.hpp"
 #include "results/validation/run_metric.hpp"
 #include "scenarios/tree/problems.hpp"
 #include "sim/base/errors.hpp"
@@ -116,8 +116,7 @@ Validation validate(std::span<const scenarios::PublishedFamily> families,
   tbb::parallel_for(std::size_t{0}, points.size(), [&](std::size_t i) {
     const scenarios::Scenario& scenario = points[i].scenario;
     try {
-      rows[i] =
-          rows_of(points[i], results::run_scenario(scenario, {.files = &files, .timeline = false}));
+      rows[i] = rows_of(points[i], results::run_scenario(scenario, files, {.timeline = false}));
     } catch (const InternalError& e) {
       throw InternalError(fmt::format("{} (scenario {}, point \"{}\" of {})", e.what(),
                                       scenario.hash, points[i].point->id, scenario.file.string()));

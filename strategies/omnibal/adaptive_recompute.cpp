@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/account/memory.hpp"
-#include "sim/kernel/simulation.hpp"
+#include "strategies/step/plan_memory.hpp"
+#include "strategies/step/simulate_plan.hpp"
 
 namespace mllmsim::omnibal {
 namespace {
@@ -28,17 +28,6 @@ std::vector<Place> recomputed_blocks(const CostContext& costs, const MicroBatch&
   return places;
 }
 
-Bytes held_all_step(const Job& job, const std::vector<Chunk>& chunks) {
-  std::int64_t all = 0, trained = 0;
-  for (const Chunk& chunk : chunks) {
-    all += lower::parameters_per_gpu(job, chunk, false);
-    trained += lower::parameters_per_gpu(job, chunk, true);
-  }
-  const Parallelism& p = job.parallelism;
-  return model_state(all, trained, p.data_parallel_size, p.zero_stage, job.software).total() +
-         job.software.memory_reserve;
-}
-
 }  // namespace
 
 std::vector<Bytes> peak_memory(const Job& job, const CostContext& costs, const MicroBatch& mb,
@@ -49,11 +38,11 @@ std::vector<Bytes> peak_memory(const Job& job, const CostContext& costs, const M
   const std::size_t enough = 2 * plan.stages.size() * plan.stages.front().size();
   const std::size_t count = std::min(plan.micro_batches.front().size(), enough);
   worst.micro_batches = {std::vector<MicroBatch>(count, mb)};
-  const Program program = lower::to_program(job, worst, costs);
-  const auto profile = memory_profile(program, simulate(program, costs.network.link_bandwidths()));
+  const auto profile = simulate_plan(job, worst, costs).memory();
   std::vector<Bytes> peaks;
   for (std::size_t rank = 0; rank < plan.stages.size(); ++rank)
-    peaks.push_back(held_all_step(job, plan.stages[rank]) + peak(profile[rank]));
+    peaks.push_back(step::rank_state(job, plan, static_cast<int>(rank)).state.total() +
+                    job.software.memory_reserve + peak(profile[rank]));
   return peaks;
 }
 

@@ -6,8 +6,9 @@
 // micro-batch is the largest of the pass: no real step needs more.
 #pragma once
 
+#include "strategies/job/cost_context.hpp"
+#include "strategies/job/job.hpp"
 #include "strategies/job/plan.hpp"
-#include "strategies/lower/lower.hpp"
 
 namespace mllmsim::omnibal {
 

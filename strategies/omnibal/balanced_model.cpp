@@ -1,9 +1,9 @@
 #include "strategies/omnibal/balanced_model.hpp"
 
 #include "sim/base/errors.hpp"
-#include "sim/kernel/simulation.hpp"
 #include "strategies/omnibal/partition_search.hpp"
 #include "strategies/plans/partition.hpp"
+#include "strategies/step/simulate_plan.hpp"
 
 namespace mllmsim::omnibal {
 namespace {
@@ -72,7 +72,7 @@ std::vector<std::vector<Chunk>> balanced_partition(const Job& packed, const Cost
   const auto step_time = [&](const Cut& cut) {
     Plan plan = around;
     plan.stages = plans::stages_from(packed, layers, cut);
-    return simulate(lower::to_program(packed, plan, costs), costs.network.link_bandwidths()).span;
+    return simulate_plan(packed, plan, costs).span();
   };
   const SearchOptions options = search_options(packed);
   const Cut cut = option<std::string>(packed, "search") == "exact"

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "strategies/job/strategy.hpp"
-#include "strategies/lower/lower.hpp"
 
 namespace mllmsim::omnibal {
 

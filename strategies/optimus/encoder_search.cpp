@@ -4,7 +4,6 @@
 
 #include "sim/account/memory.hpp"
 #include "strategies/plans/partition.hpp"
-#include "strategies/run/plan_memory.hpp"
 
 namespace mllmsim::optimus {
 namespace {

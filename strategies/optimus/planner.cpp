@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "sim/account/bubbles.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/kernel/simulation.hpp"
 #include "strategies/optimus/encoder_search.hpp"
 #include "strategies/plans/partition.hpp"
-#include "strategies/run/plan_memory.hpp"
+#include "strategies/step/plan_memory.hpp"
+#include "strategies/step/simulate_plan.hpp"
 
 namespace mllmsim::optimus {
 namespace {
@@ -69,20 +68,20 @@ class Planner {
       Plan late = llm;
       late.schedule = ScheduleKind::interleaved_late;
       Alone other = simulate_alone(late);
-      if (other.timeline.span <= alone.timeline.span) {
+      if (other.step.span() <= alone.step.span()) {
         llm = std::move(late);
         alone = std::move(other);
       }
     }
-    const auto& [program, timeline, gaps] = alone;
+    const auto& [step, gaps] = alone;
     SearchSpace space = asked();
-    const auto profile = memory_profile(program, timeline);
+    const auto profile = step.memory();
     const Bytes frugal = most_frugal_baseline();
     const Bytes limit =
         std::min(job_.cluster.gpu_memory, scaled(frugal, 1 + memory_overhead_limit()));
     for (std::size_t d = 0; d < llm.stages.size(); ++d)
       space.memory_left.push_back(limit - job_.software.memory_reserve -
-                                  run::rank_state(job_, llm, static_cast<int>(d)).state.total() -
+                                  step::rank_state(job_, llm, static_cast<int>(d)).state.total() -
                                   peak(profile[d]));
 
     const Simulated coarse = best(llm, gaps, space, Placement::coarse, 1);
@@ -91,22 +90,21 @@ class Planner {
       Simulated fine = best(llm, gaps, space, Placement::fine, 2);
       if (fine.span < chosen.span) chosen = std::move(fine);
     }
-    tell(chosen, coarse, gaps.span, account(program, timeline), frugal);
+    tell(chosen, coarse, gaps.span, step.device_times(), frugal);
     chosen.plan.micro_batches = replicas;
     return std::move(chosen.plan);
   }
 
  private:
   struct Alone {
-    Program program;
-    Timeline timeline;
+    SimulatedStep step;
     LlmTimeline gaps;
   };
   Alone simulate_alone(const Plan& llm) const {
-    auto [program, passes] = lower::to_program_with_passes(job_, llm, costs_);
-    Timeline timeline = simulate(program, costs_.network.link_bandwidths());
-    LlmTimeline gaps = llm_timeline(llm, program, timeline, passes);
-    return {std::move(program), std::move(timeline), std::move(gaps)};
+    std::vector<std::vector<lower::PassSpan>> passes;
+    SimulatedStep step = simulate_plan(job_, llm, costs_, passes);
+    LlmTimeline gaps = llm_timeline(llm, step.program, step.timeline, passes);
+    return {std::move(step), std::move(gaps)};
   }
 
   double memory_overhead_limit() const {
@@ -140,11 +138,10 @@ class Planner {
       order_kernels(job_, llm, gaps, costs_, placement, ranked[i]);
       Simulated s{llm, {}, ranked[i].encoder_time, 1, {}};
       s.plan.encoders = std::move(ranked[i].plan);
-      const Program program = lower::to_program(job_, s.plan, costs_);
-      const Timeline timeline = simulate(program, costs_.network.link_bandwidths());
-      s.span = timeline.span;
-      s.hidden = hidden_share(program, timeline, gaps);
-      s.memory = run::peak_memory(job_, s.plan, memory_profile(program, timeline));
+      const SimulatedStep step = simulate_plan(job_, s.plan, costs_);
+      s.span = step.span();
+      s.hidden = hidden_share(step.program, step.timeline, gaps);
+      s.memory = step::peak_memory(job_, s.plan, step.memory());
       if (!best || s.span < best->span) best = std::move(s);
     }
     return std::move(*best);
@@ -199,9 +196,7 @@ class Planner {
       for (const OptionSpec& o : info->options) job.options[o.name] = o.default_value;
       Plan plan = info->make()->plan(job, costs_);
       plan.micro_batches = {plan.micro_batches.front()};
-      const Program program = lower::to_program(job, plan, costs_);
-      const Timeline timeline = simulate(program, costs_.network.link_bandwidths());
-      const Bytes m = run::peak_memory(job, plan, memory_profile(program, timeline));
+      const Bytes m = step::peak_memory(job, plan, simulate_plan(job, plan, costs_).memory());
       least = least ? std::min(*least, m) : m;
     }
     return *least;

@@ -38,7 +38,7 @@ BENCHMARK(Lower)->RangeMultiplier(8)->Range(16, 8192);
 
 void Simulate(benchmark::State& state) {
   const Job job = pipeline(state.range(0));
-  const Program program = lower::to_program(job, plan_of_given_times(job), *job.given_times);
+  const Program program = simulate_plan(job, plan_of_given_times(job)).program;
   for (auto _ : state) benchmark::DoNotOptimize(simulate(program, {}));
   per_task(state, program.tasks().size());
 }
@@ -46,10 +46,9 @@ BENCHMARK(Simulate)->RangeMultiplier(8)->Range(16, 8192);
 
 void Account(benchmark::State& state) {
   const Job job = pipeline(state.range(0));
-  const Program program = lower::to_program(job, plan_of_given_times(job), *job.given_times);
-  const Timeline timeline = simulate(program, {});
-  for (auto _ : state) benchmark::DoNotOptimize(account(program, timeline));
-  per_task(state, program.tasks().size());
+  const SimulatedStep step = simulate_plan(job, plan_of_given_times(job));
+  for (auto _ : state) benchmark::DoNotOptimize(step.device_times());
+  per_task(state, step.program.tasks().size());
 }
 BENCHMARK(Account)->Arg(1024);
 

@@ -2,9 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "sim/account/bubbles.hpp"
-#include "strategies/lower/lower.hpp"
 #include "strategies/plans/partition.hpp"
+#include "strategies/step/simulate_plan.hpp"
 
 namespace mllmsim {
 using namespace costs;
@@ -25,9 +24,8 @@ Result run(int p, int v, int m, double f, double b, double comm = 0) {
   job.parallelism.virtual_pipeline_stages = v;
   job.parallelism.global_batch_size = m;
   job.given_times = GivenTimes{{Seconds{f * 1e-9}}, {Seconds{b * 1e-9}}, Seconds{comm * 1e-9}};
-  const Program program = lower::to_program(job, plan_of_given_times(job), *job.given_times);
-  const Timeline timeline = simulate(program, {});
-  return {timeline.span, account(program, timeline)};
+  const SimulatedStep step = simulate_plan(job, plan_of_given_times(job));
+  return {step.span(), step.device_times()};
 }
 
 TEST(Pipeline, OneForwardOneBackwardTakesMicroBatchesPlusFill) {

@@ -4,11 +4,9 @@
 #include <memory>
 
 #include "cost_models/calibration/calibrated_costs.hpp"
-#include "sim/account/bubbles.hpp"
-#include "sim/account/memory.hpp"
-#include "sim/kernel/simulation.hpp"
 #include "strategies/job/strategy.hpp"
-#include "strategies/lower/lower.hpp"
+#include "strategies/run/job_costs.hpp"
+#include "strategies/step/simulate_plan.hpp"
 
 namespace mllmsim {
 using namespace costs;
@@ -66,39 +64,34 @@ inline void use_defaults(Job& job) {
     job.options.try_emplace(o.name, o.default_value);
 }
 
-struct Simulated {
+struct Simulated : SimulatedStep {
+  Simulated(SimulatedStep step, Plan of = {})
+      : SimulatedStep(std::move(step)), plan(std::move(of)), devices(device_times()) {}
+
   Plan plan;
-  Program program;
-  Timeline timeline;
   std::vector<DeviceTime> devices;
 };
-
-inline Simulated simulate_plan(const Job& job, const Plan& plan, const CostContext& costs) {
-  Program program = lower::to_program(job, plan, costs);
-  Timeline timeline = simulate(program, costs.network.link_bandwidths());
-  auto devices = account(program, timeline);
-  return {plan, std::move(program), std::move(timeline), std::move(devices)};
-}
 
 // What one needs to cost a job; kept alive together.
 struct JobCosts {
   explicit JobCosts(const Job& job)
-      : network(job.cluster),
-        kernels(read_kernel_costs(MLLMSIM_SOURCE_DIR "/cost_models/calibrations/a100-sxm4-80g.json",
+      : kernels(read_kernel_costs(MLLMSIM_SOURCE_DIR "/cost_models/calibrations/a100-sxm4-80g.json",
                                   job.cluster)),
-        layers(job.model, job.parallelism, job.software, *kernels, job.cluster) {}
-  CostContext context() { return {network, *kernels, layers}; }
+        own(job, *kernels),
+        layers(own.context().layers) {}
+  CostContext context() { return own.context(); }
 
-  Network network;
   std::unique_ptr<KernelCosts> kernels;
-  LayerCosts layers;
+  run::JobCosts own;
+  LayerCosts& layers;
 };
 
 inline Simulated simulate_job(Job job) {
   use_defaults(job);
   JobCosts costs(job);
-  const Plan plan = find_strategy(job.strategy)->make()->plan(job, costs.context());
-  return simulate_plan(job, plan, costs.context());
+  Plan plan = run::plan_job(job, costs.context());
+  SimulatedStep step = simulate_plan(job, plan, costs.context());
+  return {std::move(step), std::move(plan)};
 }
 
 }  // namespace mllmsim

@@ -6,7 +6,7 @@
 #include "strategies/job/job.hpp"
 #include "strategies/job/plan.hpp"
 
-namespace mllmsim::run {
+namespace mllmsim::step {
 
 struct RankState {
   std::int64_t parameters = 0;  // on one GPU
@@ -18,4 +18,4 @@ RankState rank_state(const Job& job, const Plan& plan, int rank);
 Bytes peak_memory(const Job& job, const Plan& plan,
                   const std::vector<std::vector<MemoryPoint>>& profile);
 
-}  // namespace mllmsim::run
+}  // namespace mllmsim::step

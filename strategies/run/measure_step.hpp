@@ -4,14 +4,16 @@
 
 #include <vector>
 
-#include "results/run/run_result.hpp"
-#include "strategies/lower/lower.hpp"
+#include "strategies/job/cost_context.hpp"
+#include "strategies/job/job.hpp"
+#include "strategies/job/plan.hpp"
 #include "strategies/lower/plan_costs.hpp"
+#include "strategies/run/outcome.hpp"
 
-namespace mllmsim::results {
+namespace mllmsim::run {
 
 // Devices are replicas x pipeline ranks, in that order.
-struct StepFigures {
+struct MeasuredStep {
   std::int64_t step = 0;
   Time span{};
   std::vector<Time> busy;        // by device
@@ -19,13 +21,14 @@ struct StepFigures {
   std::vector<Bytes> peaks;      // activations, by device
   // Of one micro-batch through all chunks of a pipeline rank, mean over micro-batches.
   std::vector<Seconds> forward, backward;
-  std::vector<Bytes> saved;  // most that forwards leave for backwards, by pipeline rank
+  // Most that forwards leave for backwards, by pipeline rank; none if times are given.
+  std::vector<Bytes> saved;
   lower::PlanCosts::Sum work;
-  std::vector<StepRow> rows;  // one per replica
+  std::vector<StepFigures> replicas;
   // Of a step to be shown; memory without what is held all step long.
-  std::vector<SpanRow> spans;
-  std::vector<MemoryRow> memory;
-  std::vector<PathRow> path;
+  std::vector<Span> spans;
+  std::vector<MemoryChange> memory;
+  std::vector<PathPart> path;
 };
 
 // What is kept of a step besides its figures.
@@ -34,8 +37,11 @@ struct ShownStep {
   bool critical_path = false;
 };
 
-// `costs` is null if times are given. `plan.micro_batches` are those of `step`.
-StepFigures simulate_step(const Job& job, const Plan& plan, const CostContext* costs,
+// plan.micro_batches are those of `step`.
+MeasuredStep measure_step(const Job& job, const Plan& plan, const CostContext& costs,
                           std::int64_t step, const ShownStep& shown);
 
-}  // namespace mllmsim::results
+// The only step of a job whose times are given.
+MeasuredStep measure_given_step(const Job& job, const Plan& plan, const ShownStep& shown);
+
+}  // namespace mllmsim::run

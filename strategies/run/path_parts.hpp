@@ -3,12 +3,12 @@
 
 #include <vector>
 
-#include "results/run/run_result.hpp"
 #include "sim/kernel/simulation.hpp"
+#include "strategies/run/outcome.hpp"
 
-namespace mllmsim::results {
+namespace mllmsim::run {
 
 // By stage, then by kind; their times add up to the step. `ranks`: devices of one replica.
-std::vector<PathRow> path_rows(const Program& program, const Timeline& timeline, int ranks);
+std::vector<PathPart> path_parts(const Program& program, const Timeline& timeline, int ranks);
 
-}  // namespace mllmsim::results
+}  // namespace mllmsim::run

@@ -1,11 +1,11 @@
-#include "strategies/run/plan_memory.hpp"
+#include "strategies/step/plan_memory.hpp"
 
 #include <algorithm>
 
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/lower/lower.hpp"
 
-namespace mllmsim::run {
+namespace mllmsim::step {
 
 RankState rank_state(const Job& job, const Plan& plan, int rank) {
   const Parallelism& p = job.parallelism;
@@ -40,4 +40,4 @@ Bytes peak_memory(const Job& job, const Plan& plan,
   return most;
 }
 
-}  // namespace mllmsim::run
+}  // namespace mllmsim::step

@@ -1,0 +1,69 @@
+#include "results/run/run_scenario.hpp"
+
+namespace mllmsim::results {
+namespace {
+
+std::string text_of(const Span& s) {
+  if (s.kind != SpanKind::bubble) return s.name;
+  return std::string(kBubbleNames[static_cast<std::size_t>(s.bubble)]);
+}
+
+std::vector<SpanRow> rows_of(const std::vector<Span>& spans) {
+  std::vector<SpanRow> rows;
+  rows.reserve(spans.size());
+  for (const Span& s : spans)
+    rows.push_back({s.step, s.replica, s.stage, std::string(name(s.stream)),
+                    std::string(name(s.kind)), text_of(s), s.micro_batch, s.chunk, s.start, s.end,
+                    s.bytes});
+  return rows;
+}
+
+RunResult result_of(const scenarios::Scenario& scenario, Outcome outcome) {
+  RunResult out = described(scenario);
+  static_cast<Outcome&>(out) = std::move(outcome);
+  if (out.kernel_by_kernel) out.granularity = "kernel";
+  out.spans = rows_of(std::exchange(out.Outcome::spans, {}));
+  return out;
+}
+
+}  // namespace
+
+RunResult described(const scenarios::Scenario& scenario) {
+  const Job& job = scenario.job;
+  const Parallelism& p = job.parallelism;
+  RunResult out;
+  out.name = job.name;
+  out.strategy = job.strategy;
+  out.model = job.model.name;
+  out.cluster = job.cluster.name;
+  out.scenario_text = scenario.text;
+  out.scenario_hash = scenario.hash;
+  out.seed = job.seed;
+  out.granularity = job.granularity == Granularity::stage ? "stage" : "kernel";
+  out.gpus = p.world_size();
+  out.tp = p.tensor_model_parallel_size;
+  out.pp = p.pipeline_model_parallel_size;
+  out.vpp = p.virtual_pipeline_stages;
+  out.dp = p.data_parallel_size;
+  out.zero_stage = p.zero_stage;
+  out.micro_batch_size = p.micro_batch_size;
+  out.global_batch_size = p.global_batch_size;
+  out.micro_batches = p.micro_batches();
+  return out;
+}
+
+RunResult run_scenario(const scenarios::Scenario& scenario, const RunOptions& options) {
+  scenarios::InputFiles files;
+  return run_scenario(scenario, files, options);
+}
+
+RunResult run_scenario(const scenarios::Scenario& scenario, scenarios::InputFiles& files,
+                       const RunOptions& options) {
+  if (scenario.job.given_times) return result_of(scenario, simulate(scenario.job, options));
+  RunResult out =
+      result_of(scenario, simulate(scenario.job, files.calibration(scenario.calibration), options));
+  out.calibration_hash = files.calibration_hash(scenario.calibration);
+  return out;
+}
+
+}  // namespace mllmsim::results

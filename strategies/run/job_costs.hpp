@@ -1,0 +1,28 @@
+// What a job's plans are costed with, kept together, and the plan its strategy makes with that.
+#pragma once
+
+#include "strategies/job/cost_context.hpp"
+#include "strategies/job/job.hpp"
+#include "strategies/job/plan.hpp"
+
+namespace mllmsim::run {
+
+costs::LayerCosts layer_costs(const Job& job, const costs::KernelCosts& kernels);
+
+// Refers to the job's kernel costs; layer costs remember what they were asked, so one per thread.
+class JobCosts {
+ public:
+  JobCosts(const Job& job, const costs::KernelCosts& kernels)
+      : network_(job.cluster), kernels_(kernels), layers_(layer_costs(job, kernels)) {}
+  CostContext context() { return {network_, kernels_, layers_}; }
+
+ private:
+  Network network_;
+  const costs::KernelCosts& kernels_;
+  costs::LayerCosts layers_;
+};
+
+// By the job's strategy. Throws UserError if it cannot.
+Plan plan_job(const Job& job, const CostContext& costs);
+
+}  // namespace mllmsim::run

@@ -1,0 +1,35 @@
+// The door: simulates a job and says what came of it.
+//
+//   job + calibration -> costs -> strategy's plan -> tasks of each step -> simulation -> Outcome
+//
+// One step stands for all if all samples are alike; otherwise the chosen steps of a pass over the
+// data set are simulated on every core. Same job, same calibration: same outcome, to the bit, on any
+// number of threads (Outcome::planning aside). Throws UserError if the strategy cannot plan the job.
+#pragma once
+
+#include "cost_models/kernels/scaled_costs.hpp"
+#include "strategies/job/job.hpp"
+#include "strategies/run/outcome.hpp"
+
+namespace mllmsim::costs {
+struct Calibration;
+}
+
+namespace mllmsim {
+
+struct RunOptions {
+  bool timeline = true;  // spans and memory of a step, most of what an outcome holds
+  bool critical_path = false;
+  costs::CostFactors factors{};  // some kernels take longer than the costs say
+};
+
+Outcome simulate(const Job& job, const costs::Calibration& calibration,
+                 const RunOptions& options = {});
+
+// With kernel times of one's own. They are asked from several threads.
+Outcome simulate(const Job& job, const costs::KernelCosts& kernels, const RunOptions& options = {});
+
+// A job whose times are given: there are no kernels to cost.
+Outcome simulate(const Job& job, const RunOptions& options = {});
+
+}  // namespace mllmsim

@@ -1,0 +1,37 @@
+#include "strategies/step/simulate_plan.hpp"
+
+#include "sim/base/errors.hpp"
+
+namespace mllmsim {
+namespace {
+
+SimulatedStep simulated(Program program, const std::vector<BytesPerSecond>& bandwidths) {
+  Timeline timeline = simulate(program, bandwidths);
+  return {std::move(program), std::move(timeline)};
+}
+
+}  // namespace
+
+SimulatedStep simulate_plan(const Job& job, const Plan& plan, const CostContext& costs) {
+  return simulated(lower::to_program(job, plan, costs), costs.network.link_bandwidths());
+}
+
+SimulatedStep simulate_plan(const Job& job, const Plan& plan, const CostContext& costs,
+                            const lower::PlanCosts& known) {
+  return simulated(lower::to_program(job, plan, lower::ModelledCosts{costs, known}),
+                   costs.network.link_bandwidths());
+}
+
+SimulatedStep simulate_plan(const Job& job, const Plan& plan, const CostContext& costs,
+                            std::vector<std::vector<lower::PassSpan>>& passes) {
+  lower::ProgramWithPasses lowered = lower::to_program_with_passes(job, plan, costs);
+  passes = std::move(lowered.passes);
+  return simulated(std::move(lowered.program), costs.network.link_bandwidths());
+}
+
+SimulatedStep simulate_plan(const Job& job, const Plan& plan) {
+  check(job.given_times.has_value(), "a plan without costs has given times");
+  return simulated(lower::to_program(job, plan, *job.given_times), {});
+}
+
+}  // namespace mllmsim
