@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/account/bubbles.hpp"
+#include "sim/account/critical_path.hpp"
 #include "sim/base/units.hpp"
+#include "sim/kernel/span_kind.hpp"
 #include "strategies/job/fact.hpp"
 
 namespace mllmsim::results {
@@ -46,14 +49,20 @@ struct SpanRow {
   std::int64_t step = 0;
   int replica = 0;
   int stage = 0;
-  std::string stream;  // "compute", "tp", "pp_send_next", ..., "dp"
-  std::string kind;    // "forward", "backward", ..., or "bubble"
-  std::string name;    // kernel or chunk name, or the bubble's kind
+  StreamKind stream = StreamKind::compute;
+  SpanKind kind = SpanKind::forward;
+  BubbleKind bubble{};  // if `kind` is a bubble
+  std::string name;     // of the kernel or chunk; a bubble has none
   int micro_batch = -1;
   int chunk = -1;
   Time start{}, end{};
   Bytes bytes{};  // sent or received
 };
+
+// What a span is called in tables and pictures.
+inline std::string_view text_of(const SpanRow& span) {
+  return span.kind == SpanKind::bubble ? name_of(span.bubble) : std::string_view(span.name);
+}
 
 // Memory of one pipeline rank over a chosen step: a row at each change, weights and reserve
 // included.
@@ -65,12 +74,10 @@ struct MemoryRow {
   Bytes bytes{};
 };
 
-// Time that one stage spends on the critical path of a chosen step, by kind
-// (sim/critical_path.hpp).
+// Time that one stage spends on the critical path of a chosen step, by kind.
 struct PathRow {
   int stage = 0;
-  // "forward", "backward", "recompute", "optimizer", "tp", "pp_transfer", "dp_..."
-  std::string kind;
+  PathKind kind{};
   Seconds time{};
 };
 
