@@ -29,7 +29,7 @@ void measure_imbalance(Explanation& out) {
   std::map<int, double> by_stage, by_replica;
   std::map<std::pair<int, int>, std::map<int, double>> by_micro_batch;  // of each GPU
   for (const results::SpanRow& span : out.run.spans) {
-    if (span.stream != "compute" || span.kind == "bubble") continue;
+    if (span.stream != StreamKind::compute || span.kind == SpanKind::bubble) continue;
     const double time = to_seconds(span.end - span.start).value;
     by_stage[span.stage] += time;
     by_replica[span.replica] += time;

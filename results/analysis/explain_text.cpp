@@ -23,17 +23,10 @@ struct Share {
   double seconds = 0;
 };
 
-// As people say it: transfers between stages have two ends.
-std::string path_name(TaskKind kind) {
-  if (kind == TaskKind::tp_collective) return "tp";
-  if (kind == TaskKind::pp_send) return "pp_transfer";
-  return std::string(name(kind));
-}
-
-std::vector<Share<std::string>> path_by_kind(const results::RunResult& run) {
-  std::map<std::string, double> sums;
-  for (const PathPart& part : run.critical_path) sums[path_name(part.kind)] += part.time.value;
-  std::vector<Share<std::string>> out;
+std::vector<Share<PathKind>> path_by_kind(const results::RunResult& run) {
+  std::map<PathKind, double> sums;
+  for (const results::PathRow& row : run.critical_path) sums[row.kind] += row.time.value;
+  std::vector<Share<PathKind>> out;
   for (const auto& [kind, seconds] : sums) out.push_back({kind, seconds});
   std::stable_sort(out.begin(), out.end(),
                    [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
@@ -59,7 +52,8 @@ std::string path_text(const results::RunResult& run) {
   const double all = path_length(run);
   results::TextTable kinds({{"critical path", results::Align::left}, {"s"}, {"share"}});
   for (const auto& [kind, seconds] : path_by_kind(run))
-    kinds.add_row({kind, results::figure(seconds), results::percent(seconds / all)});
+    kinds.add_row(
+        {std::string(name_of(kind)), results::figure(seconds), results::percent(seconds / all)});
   results::TextTable stages({{"by stage", results::Align::left},
                              {"s"},
                              {"share"},
@@ -134,7 +128,7 @@ std::string explanation_json(const Explanation& e) {
   const double all = path_length(run);
   json::array kinds, stages, remedies;
   for (const auto& [kind, seconds] : path_by_kind(run))
-    kinds.push_back({{"kind", kind}, {"time_s", seconds}, {"share", seconds / all}});
+    kinds.push_back({{"kind", name_of(kind)}, {"time_s", seconds}, {"share", seconds / all}});
   for (const auto& [stage, seconds] : path_by_stage(run))
     stages.push_back({{"stage", stage}, {"time_s", seconds}, {"share", seconds / all}});
   for (const Remedy& r : e.remedies) {

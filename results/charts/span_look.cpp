@@ -2,84 +2,140 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+
+#include "sim/base/errors.hpp"
 
 namespace mllmsim::charts {
 namespace {
 
-constexpr std::array<plot::Colour, 5> kUnknown{0x8c510a, 0x01665e, 0x762a83, 0x35978f, 0xbf812d};
+using plot::Fill;
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
+// Numbers of looks: four of each pass (part_of), one of all else that devices do, then bubbles.
+enum Look : std::size_t {
+  forward = 0,
+  backward = 4,
+  recompute = 8,
+  optimizer = 12,
+  tp,
+  pp,
+  dp,
+  sync,
+  host,
+  first_bubble,
+};
+
+struct BubbleLook {
+  BubbleKind kind;
+  plot::Colour colour;
+  Fill fill;
+};
+constexpr std::array<BubbleLook, kBubbleKinds> kBubbleLooks{{
+    {BubbleKind::pp_warmup, 0x808080, Fill::rising},
+    {BubbleKind::pp_cooldown, 0x808080, Fill::falling},
+    {BubbleKind::pp_other, 0xdadada, Fill::solid},
+    {BubbleKind::tp, 0x7fceb9, Fill::crossed},
+    {BubbleKind::dp_all_gather, 0xcc79a7, Fill::rising},
+    {BubbleKind::dp_reduce_scatter, 0xcc79a7, Fill::falling},
+    {BubbleKind::dp_wait, 0xf2dde9, Fill::solid},
+    {BubbleKind::encoder_wait, 0x8ecbef, Fill::crossed},
+}};
+
+std::vector<SpanLook> make_looks() {
+  std::vector<SpanLook> looks{
+      {"forward, encoder", 0x56b4e9},
+      {"forward, encoder + LLM", 0x2b93c9, Fill::solid, false, true},
+      {"forward, LLM", 0x0072b2, Fill::solid, false, true},
+      {"forward", 0x0072b2, Fill::solid, false, true},
+      {"backward, encoder", 0xf0b040},
+      {"backward, encoder + LLM", 0xe07b00},
+      {"backward, LLM", 0xd55e00, Fill::solid, false, true},
+      {"backward", 0xd55e00, Fill::solid, false, true},
+      {"recompute, encoder", 0xf7f1a1},
+      {"recompute, encoder + LLM", 0xf0e442},
+      {"recompute, LLM", 0xe0d020},
+      {"recompute", 0xf0e442},
+      {"optimizer", 0x000000, Fill::solid, false, true},
+      {"tp communication", 0x009e73, Fill::solid, false, true},
+      {"pp communication", 0x777777, Fill::solid, false, true},
+      {"dp communication", 0xcc79a7},
+      {"sync", 0x332288, Fill::solid, false, true},
+      {"host", 0x8c510a, Fill::solid, false, true},
+  };
+  check(looks.size() == first_bubble, "every number has a look");
+  for (const BubbleLook& b : kBubbleLooks)
+    looks.push_back({"bubble " + std::string(name_of(b.kind)), b.colour, b.fill, true});
+  return looks;
 }
 
-// "forward, encoder + LLM"; only "forward" if neither kind nor name tell.
-std::string pass(const char* base, std::string_view kind, std::string_view name) {
-  const bool encoder = contains(name, "encoder") || contains(kind, "encoder");
-  const bool llm = contains(name, "llm") || contains(kind, "llm");
-  return std::string(base) + (encoder && llm ? ", encoder + LLM"
-                              : encoder      ? ", encoder"
-                              : llm          ? ", LLM"
-                                             : "");
+// Which of a pass's four looks: encoder, encoder and LLM, LLM, unknown.
+std::size_t part_of(std::string_view name) {
+  const bool encoder = name.find("encoder") != std::string_view::npos;
+  const bool llm = name.find("llm") != std::string_view::npos;
+  return encoder && llm ? 1 : encoder ? 0 : llm ? 2 : 3;
 }
 
 }  // namespace
 
-SpanLooks::SpanLooks()
-    : all_{
-          {"forward, encoder", 0x56b4e9},
-          {"forward, encoder + LLM", 0x2b93c9, plot::Fill::solid, false, true},
-          {"forward, LLM", 0x0072b2, plot::Fill::solid, false, true},
-          {"forward", 0x0072b2, plot::Fill::solid, false, true},
-          {"backward, encoder", 0xf0b040},
-          {"backward, encoder + LLM", 0xe07b00},
-          {"backward, LLM", 0xd55e00, plot::Fill::solid, false, true},
-          {"backward", 0xd55e00, plot::Fill::solid, false, true},
-          {"recompute, encoder", 0xf7f1a1},
-          {"recompute, encoder + LLM", 0xf0e442},
-          {"recompute, LLM", 0xe0d020},
-          {"recompute", 0xf0e442},
-          {"optimizer", 0x000000, plot::Fill::solid, false, true},
-          {"tp communication", 0x009e73, plot::Fill::solid, false, true},
-          {"pp communication", 0x777777, plot::Fill::solid, false, true},
-          {"dp communication", 0xcc79a7},
-          {"sync", 0x332288, plot::Fill::solid, false, true},
-          {"bubble pp_warmup", 0x808080, plot::Fill::rising, true},
-          {"bubble pp_cooldown", 0x808080, plot::Fill::falling, true},
-          {"bubble pp_other", 0xdadada, plot::Fill::solid, true},
-          {"bubble tp", 0x7fceb9, plot::Fill::crossed, true},
-          {"bubble dp_all_gather", 0xcc79a7, plot::Fill::rising, true},
-          {"bubble dp_reduce_scatter", 0xcc79a7, plot::Fill::falling, true},
-          {"bubble dp_wait", 0xf2dde9, plot::Fill::solid, true},
-          {"bubble encoder_wait", 0x8ecbef, plot::Fill::crossed, true},
-      } {}
-
-std::size_t SpanLooks::named(const std::string& name) {
-  const auto at =
-      std::find_if(all_.begin(), all_.end(), [&](const SpanLook& l) { return l.name == name; });
-  if (at != all_.end()) return static_cast<std::size_t>(at - all_.begin());
-  const bool bubble = name.starts_with("bubble");
-  all_.push_back({name, bubble ? 0xc0c0c0 : kUnknown[unknown_ % kUnknown.size()],
-                  bubble ? plot::Fill::crossed : plot::Fill::solid, bubble, !bubble});
-  unknown_ += !bubble;
-  return all_.size() - 1;
+const std::vector<SpanLook>& span_looks() {
+  static const std::vector<SpanLook> looks = make_looks();
+  return looks;
 }
 
-std::size_t SpanLooks::of(std::string_view kind, std::string_view name) {
-  if (kind == "bubble") return named("bubble " + std::string(name));
-  if (kind.starts_with("tp")) return named("tp communication");
-  if (kind.starts_with("pp")) return named("pp communication");
-  if (kind.starts_with("dp")) return named("dp communication");
-  for (const char* base : {"recompute", "backward", "forward"})
-    if (contains(kind, base)) return named(pass(base, kind, name));
-  return named(std::string(kind));
+std::size_t look_of(const results::SpanRow& span) {
+  switch (span.kind) {
+    case SpanKind::forward:
+      return forward + part_of(span.name);
+    case SpanKind::backward:
+      return backward + part_of(span.name);
+    case SpanKind::recompute:
+      return recompute + part_of(span.name);
+    case SpanKind::optimizer:
+      return optimizer;
+    case SpanKind::tp_collective:
+      return tp;
+    case SpanKind::pp_send:
+    case SpanKind::pp_recv:
+      return pp;
+    case SpanKind::dp_all_gather:
+    case SpanKind::dp_reduce_scatter:
+      return dp;
+    case SpanKind::sync:
+      return sync;
+    case SpanKind::host:
+      return host;
+    case SpanKind::bubble:
+      return look_of(span.bubble);
+  }
+  throw InternalError("unknown kind of span");
 }
 
-Strip strip_of(std::string_view stream) {
-  if (stream == "compute") return Strip::compute;
-  if (stream.starts_with("tp")) return Strip::tp;
-  if (stream.starts_with("pp")) return Strip::pp;
-  if (stream.starts_with("dp")) return Strip::dp;
-  return Strip::other;
+std::size_t look_of(BubbleKind kind) {
+  const auto at = std::ranges::find(kBubbleLooks, kind, &BubbleLook::kind);
+  check(at != kBubbleLooks.end(), "every kind of bubble has a look");
+  return first_bubble + static_cast<std::size_t>(at - kBubbleLooks.begin());
+}
+
+Strip strip_of(StreamKind stream) {
+  switch (stream) {
+    case StreamKind::compute:
+      return Strip::compute;
+    case StreamKind::tp:
+      return Strip::tp;
+    case StreamKind::pp_send_next:
+    case StreamKind::pp_recv_prev:
+    case StreamKind::pp_send_prev:
+    case StreamKind::pp_recv_next:
+      return Strip::pp;
+    case StreamKind::dp:
+      return Strip::dp;
+    case StreamKind::encoder_send_next:
+    case StreamKind::encoder_recv_prev:
+    case StreamKind::encoder_send_prev:
+    case StreamKind::encoder_recv_next:
+      return Strip::encoder;
+  }
+  throw InternalError("unknown stream");
 }
 
 }  // namespace mllmsim::charts

@@ -2,15 +2,17 @@
 //
 // Colours are Okabe and Ito's. Passes: blue forward, orange-red backward, yellow recompute, with
 // the encoder lighter than the LLM. Communication: green tp, grey pp, pink dp. A bubble has the
-// pale colour of what it waits for, and kinds that share one differ in hatching. A span of a kind
-// nobody listed here gets a look of its own when it first appears.
+// pale colour of what it waits for, and kinds that share one differ in hatching.
+//
+// Whether a pass is the encoder's or the LLM's is known from its name: chunks say it, and so do
+// kernels of encoders beside the LLM's pipeline. Other kernels do not, and look alike.
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "results/plot/chart.hpp"
+#include "results/run/run_result.hpp"
 
 namespace mllmsim::charts {
 
@@ -22,26 +24,15 @@ struct SpanLook {
   bool dark = false;  // text on it is white
 };
 
-class SpanLooks {
- public:
-  SpanLooks();
+const std::vector<SpanLook>& span_looks();  // in the order of a legend
 
-  // The number of a span's look, by its kind and name as in the spans table.
-  std::size_t of(std::string_view kind, std::string_view name);
-
-  const SpanLook& operator[](std::size_t look) const { return all_[look]; }
-  const std::vector<SpanLook>& all() const { return all_; }  // in the order of a legend
-
- private:
-  std::size_t named(const std::string& name);
-
-  std::vector<SpanLook> all_;
-  std::size_t unknown_ = 0;
-};
+// The number of a span's look, and of a bubble's.
+std::size_t look_of(const results::SpanRow& span);
+std::size_t look_of(BubbleKind kind);
 
 // The rows of a lane, top to bottom: compute, then the communication streams of a dimension.
-enum class Strip : std::uint8_t { compute, tp, pp, dp, other };
+enum class Strip : std::uint8_t { compute, tp, pp, dp, encoder };
 inline constexpr std::size_t kStrips = 5;
-Strip strip_of(std::string_view stream);
+Strip strip_of(StreamKind stream);
 
 }  // namespace mllmsim::charts

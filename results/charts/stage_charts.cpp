@@ -20,7 +20,7 @@ std::string heading(const results::RunResult& run) {
   return fmt::format("{} ({})", run.name, run.strategy);
 }
 
-plot::Panel bubbles_panel(const results::RunResult& run, double highest, SpanLooks& looks) {
+plot::Panel bubbles_panel(const results::RunResult& run, double highest) {
   plot::Panel panel;
   panel.title = heading(run) + fmt::format(": bubbles {:.1f} % of a step of {:.4g} s",
                                            100 * results::bubble_share(run), run.iteration.value);
@@ -32,11 +32,12 @@ plot::Panel bubbles_panel(const results::RunResult& run, double highest, SpanLoo
     for (std::size_t k = 0; k < kBubbleKinds; ++k) {
       const double s = stage.bubbles[k].value;
       if (s <= 0) continue;
-      const std::size_t l = looks.of("bubble", kBubbleNames[k]);
+      const auto kind = static_cast<BubbleKind>(k);
+      const std::size_t l = look_of(kind);
       plot::Boxes& group = groups[l];
-      group.name = kBubbleNames[k];
-      group.colour = looks[l].colour;
-      group.fill = looks[l].fill;
+      group.name = name_of(kind);
+      group.colour = span_looks()[l].colour;
+      group.fill = span_looks()[l].fill;
       group.boxes.push_back({stage.stage - 0.4, stage.stage + 0.4, y, y + s});
       y += s;
     }
@@ -129,7 +130,6 @@ plot::Chart bubbles_chart(std::span<const results::RunResult> runs) {
   plot::Chart chart;
   chart.x_label = "pipeline stage";
   chart.panels.clear();
-  SpanLooks looks;
   double highest = 0;
   int stages = 1;
   for (const results::RunResult& run : runs)
@@ -137,8 +137,7 @@ plot::Chart bubbles_chart(std::span<const results::RunResult> runs) {
       highest = std::max(highest, results::bubble_time(stage).value);
       stages = std::max(stages, stage.stage + 1);
     }
-  for (const results::RunResult& run : runs)
-    chart.panels.push_back(bubbles_panel(run, highest, looks));
+  for (const results::RunResult& run : runs) chart.panels.push_back(bubbles_panel(run, highest));
   chart.x_range = plot::Range{-0.6, stages - 0.4};
   for (int s = 0; s < stages; s += 1 + stages / 33)
     chart.x_ticks.push_back({static_cast<double>(s), std::to_string(s)});

@@ -63,12 +63,10 @@ std::string title(const results::RunResult& run, const View& view) {
 // Draws the lanes of one run into a panel.
 class Drawing {
  public:
-  Drawing(SpanLooks& looks, const LaneLayout& lane, TimeUnit unit, Time pixel, double lane_px)
-      : looks_(looks), lane_(lane), unit_(unit), pixel_(pixel), lane_px_(lane_px) {}
+  Drawing(const LaneLayout& lane, TimeUnit unit, Time pixel, double lane_px)
+      : lane_(lane), unit_(unit), pixel_(pixel), lane_px_(lane_px) {}
 
   plot::Panel panel(const View& view) {
-    thin_.resize(looks_.all().size());
-    wide_.resize(looks_.all().size());
     for (std::size_t i = 0; i < view.lanes.size(); ++i) {
       const double y = -static_cast<double>(i);
       out_.y_ticks.push_back({y - 0.5, view.lanes[i].label});
@@ -88,8 +86,8 @@ class Drawing {
     for (const results::SpanRow* s : lane.spans) {
       if (static_cast<std::size_t>(strip_of(s->stream)) != strip) continue;
       if (s->end < view.start || s->start > view.end) continue;
-      spans.push_back({std::max(s->start, view.start), std::min(s->end, view.end),
-                       looks_.of(s->kind, s->name), s->micro_batch});
+      spans.push_back({std::max(s->start, view.start), std::min(s->end, view.end), look_of(*s),
+                       s->micro_batch});
     }
     for (const Stretch& s : thinned(spans, pixel_ / 2)) {
       const Time end = std::min(s.end, view.end);
@@ -112,7 +110,7 @@ class Drawing {
   }
 
   void group() {
-    for (std::size_t l = 0; l < looks_.all().size(); ++l) {
+    for (std::size_t l = 0; l < looks_.size(); ++l) {
       const SpanLook& look = looks_[l];
       if (!thin_[l].empty())
         out_.boxes.push_back({look.name, look.colour, look.fill, false, std::move(thin_[l])});
@@ -121,20 +119,21 @@ class Drawing {
     }
   }
 
-  SpanLooks& looks_;
+  const std::vector<SpanLook>& looks_ = span_looks();
   const LaneLayout& lane_;
   TimeUnit unit_;
   Time pixel_;
   double lane_px_;
   plot::Panel out_;
-  std::vector<std::vector<plot::Box>> thin_, wide_;  // by look
+  // By look.
+  std::vector<std::vector<plot::Box>> thin_{looks_.size()}, wide_{looks_.size()};
   bool merged_ = false;
 };
 
 // Empty groups of all looks first, so that the legend has their order whatever is drawn first.
-void order_legend(const SpanLooks& looks, std::vector<plot::Panel>& panels) {
+void order_legend(std::vector<plot::Panel>& panels) {
   std::vector<plot::Boxes> names;
-  for (const SpanLook& look : looks.all()) {
+  for (const SpanLook& look : span_looks()) {
     const bool used = std::any_of(panels.begin(), panels.end(), [&](const plot::Panel& p) {
       return std::any_of(p.boxes.begin(), p.boxes.end(),
                          [&](const plot::Boxes& b) { return b.name == look.name; });
@@ -154,7 +153,6 @@ TimeUnit unit_for(Time longest) {
 
 plot::Chart timeline_chart(std::span<const results::RunResult> runs, const Choice& choice) {
   std::vector<View> views;
-  SpanLooks looks;
   Time start{INT64_MAX}, end{};
   std::size_t lanes = 0;
   std::vector<plot::Tick> labels;
@@ -163,11 +161,7 @@ plot::Chart timeline_chart(std::span<const results::RunResult> runs, const Choic
     start = std::min(start, views.back().start);
     end = std::max(end, views.back().end);
     lanes += views.back().lanes.size();
-    for (const Lane& lane : views.back().lanes) {
-      labels.push_back({0, lane.label});
-      for (const results::SpanRow* s : lane.spans)
-        looks.of(s->kind, s->name);  // so that all are known
-    }
+    for (const Lane& lane : views.back().lanes) labels.push_back({0, lane.label});
   }
   const LaneLayout lane(strips_of(views));
   const TimeUnit unit = unit_for(end - start);
@@ -184,12 +178,12 @@ plot::Chart timeline_chart(std::span<const results::RunResult> runs, const Choic
   chart.panels.clear();
   bool merged = false;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    Drawing drawing(looks, lane, unit, pixel, lane_px);
+    Drawing drawing(lane, unit, pixel, lane_px);
     chart.panels.push_back(drawing.panel(views[i]));
     chart.panels.back().title = title(runs[i], views[i]);
     merged |= drawing.merged();
   }
-  order_legend(looks, chart.panels);
+  order_legend(chart.panels);
   chart.x_label = fmt::format("time ({})", unit.name);
   if (merged) chart.x_label += "; spans thinner than a pixel are merged, --zoom shows them";
   return chart;

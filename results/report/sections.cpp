@@ -119,15 +119,15 @@ std::string time_section(std::span<const ReportRun> runs) {
   std::string out =
       "<section id=\"time\"><h2>Where time goes</h2>\n<p>Of a step, mean over GPUs. Every idle "
       "nanosecond has one cause.</p>\n<div class=\"bars\">\n";
-  charts::SpanLooks looks;
   for (const ReportRun& r : runs) {
     const results::RunResult& run = r.result;
     const double busy = 1 - results::bubble_share(run);
     std::string bar = bar_part({"busy", 0x0072b2, plot::Fill::solid, false, true}, "busy", busy);
     std::string words = fmt::format("busy {:.1f} %", 100 * busy);
     for (std::size_t k = 0; k < kBubbleKinds; ++k) {
-      const std::string name(kBubbleNames[k]);
-      bar += bar_part(looks[looks.of("bubble", name)], name, run.bubble_shares[k]);
+      const auto kind = static_cast<BubbleKind>(k);
+      const std::string name(name_of(kind));
+      bar += bar_part(charts::span_looks()[charts::look_of(kind)], name, run.bubble_shares[k]);
       if (run.bubble_shares[k] > 0.0005)
         words += fmt::format(", {} {:.1f} %", name, 100 * run.bubble_shares[k]);
     }

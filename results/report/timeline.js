@@ -7,7 +7,7 @@
 // network.
 const $ = (id) => document.getElementById(id);
 const data = JSON.parse($('data').textContent);
-const looks = data.looks;
+const looks = data.looks, streams = data.streams;
 let line = null;  // the decoded step that is shown
 
 // --- reading a step ---
@@ -32,7 +32,8 @@ async function decode(step) {
   const start = new Float64Array(n), end = new Float64Array(n), look = new Uint16Array(n);
   let first = 0;
   const rows = step.rows.map((row) => {
-    const out = {...row, first, last: first + row.spans};
+    const {name, strip} = streams[row.stream];
+    const out = {...row, stream: name, strip, first, last: first + row.spans};
     let time = 0;
     for (let i = first; i < out.last; ++i) {
       start[i] = time + gap[i];
@@ -62,7 +63,7 @@ function layoutLanes() {
   let y = 4;
   lanes = line.step.lanes.map((lane) => {
     const strips = {}, top = y;
-    for (const strip of [0, 1, 2, 3, 4]) {
+    for (let strip = 0; strip < data.strips; ++strip) {
       if (strip !== 0 && !present.has(strip)) continue;
       const height = strip === 0 ? computeHeight : stripHeight;
       strips[strip] = [y, height];
@@ -120,7 +121,7 @@ function size(bytes) {
 const rowOf = (span) => line.rows.find((r) => span < r.last);
 function words(span) {
   const kind = line.step.kinds[line.kind[span]], row = rowOf(span), lane = line.step.lanes[row.lane];
-  const out = [[kind.kind === 'bubble' ? 'bubble: ' + kind.name : kind.kind + (kind.name === kind.kind ? '' : ': ' + kind.name), '']];
+  const out = [[looks[kind.look].bubble ? 'bubble: ' + kind.name : kind.kind + (kind.name === kind.kind ? '' : ': ' + kind.name), '']];
   if (line.microBatch[span] >= 0) out.push(['micro-batch', line.microBatch[span]]);
   if (line.chunk[span] >= 0) out.push(['chunk', line.chunk[span]]);
   out.push(['takes', duration(line.end[span] - line.start[span])]);
@@ -224,7 +225,7 @@ function drawAxis(w, h, ink, faint) {
 function drawText(i, top, height, night) {
   const from = Math.max(line.start[i], view.from), to = Math.min(line.end[i], view.to), px = (to - from) * scale();
   const kind = line.step.kinds[line.kind[i]], look = looks[line.look[i]], microBatch = line.microBatch[i];
-  let text = microBatch >= 0 ? String(microBatch) : kind.kind === 'bubble' ? '' : kind.name;
+  let text = microBatch >= 0 ? String(microBatch) : look.bubble ? '' : kind.name;
   const longer = kind.name + (microBatch >= 0 ? ' ' + microBatch : '');
   if (px > 7 * longer.length + 10) text = longer;
   if (!text || px < 7 * text.length + 4) return;

@@ -28,8 +28,6 @@ void append(std::string& to, const std::vector<T>& values) {
 
 class Columns {
  public:
-  explicit Columns(charts::SpanLooks& looks) : looks_(looks) {}
-
   void row_starts() { last_end_ = 0; }
   void add(const results::SpanRow& s) {
     gap_.push_back(static_cast<double>(s.start.value - last_end_));
@@ -51,25 +49,24 @@ class Columns {
 
  private:
   std::uint16_t kind(const results::SpanRow& s) {
-    const auto [at, added] = ids_.try_emplace({s.kind, s.name}, ids_.size());
+    const auto [at, added] = ids_.try_emplace({s.kind, std::string(text_of(s))}, ids_.size());
     if (added)
-      kinds_.push_back({{"kind", s.kind}, {"name", s.name}, {"look", looks_.of(s.kind, s.name)}});
+      kinds_.push_back(
+          {{"kind", name_of(s.kind)}, {"name", text_of(s)}, {"look", charts::look_of(s)}});
     return static_cast<std::uint16_t>(at->second);
   }
 
-  charts::SpanLooks& looks_;
   std::vector<double> gap_, duration_, bytes_;
   std::vector<std::int32_t> micro_batch_;
   std::vector<std::uint16_t> kind_;
   std::vector<std::int16_t> chunk_;
-  std::map<std::pair<std::string, std::string>, std::size_t> ids_;
+  std::map<std::pair<SpanKind, std::string>, std::size_t> ids_;
   json::array kinds_;
   std::int64_t last_end_ = 0;
 };
 
-json::object step_data(const results::RunResult& run, const charts::View& view,
-                       charts::SpanLooks& looks) {
-  Columns columns(looks);
+json::object step_data(const results::RunResult& run, const charts::View& view) {
+  Columns columns;
   json::array lanes, rows;
   for (std::size_t i = 0; i < view.lanes.size(); ++i) {
     const charts::Lane& lane = view.lanes[i];
@@ -77,16 +74,13 @@ json::object step_data(const results::RunResult& run, const charts::View& view,
     lanes.push_back({{"label", lane.label},
                      {"ranks", run.tp > 1 ? fmt::format("ranks {}-{}", lane.first_rank, last)
                                           : fmt::format("rank {}", lane.first_rank)}});
-    std::map<std::pair<charts::Strip, std::string>, std::vector<const results::SpanRow*>> by_stream;
+    std::map<StreamKind, std::vector<const results::SpanRow*>> by_stream;
     for (const results::SpanRow* s : lane.spans)
-      if (s->end > s->start) by_stream[{charts::strip_of(s->stream), s->stream}].push_back(s);
-    for (const auto& [place, spans] : by_stream) {
+      if (s->end > s->start) by_stream[s->stream].push_back(s);
+    for (const auto& [stream, spans] : by_stream) {
       columns.row_starts();
       for (const results::SpanRow* s : spans) columns.add(*s);
-      rows.push_back({{"lane", i},
-                      {"strip", static_cast<int>(place.first)},
-                      {"stream", place.second},
-                      {"spans", spans.size()}});
+      rows.push_back({{"lane", i}, {"stream", static_cast<int>(stream)}, {"spans", spans.size()}});
     }
   }
   return {{"step", view.step},      {"end", view.end.value},          {"lanes", lanes},
@@ -111,7 +105,6 @@ const char* name(plot::Fill fill) {
 }  // namespace
 
 json::object timeline_data(std::span<const results::RunResult> runs) {
-  charts::SpanLooks looks;
   json::array all;
   for (const results::RunResult& run : runs) {
     std::set<std::int64_t> steps;
@@ -127,19 +120,25 @@ json::object timeline_data(std::span<const results::RunResult> runs) {
         continue;
       }
       spans += more;
-      kept.push_back(step_data(run, view, looks));
+      kept.push_back(step_data(run, view));
     }
     all.push_back(
         {{"name", run.name}, {"strategy", run.strategy}, {"steps", kept}, {"left_out", left_out}});
   }
   json::array look_list;
-  for (const charts::SpanLook& l : looks.all())
+  for (const charts::SpanLook& l : charts::span_looks())
     look_list.push_back({{"name", l.name},
                          {"colour", fmt::format("#{:06x}", l.colour)},
                          {"fill", name(l.fill)},
                          {"bubble", l.bubble},
                          {"dark", l.dark}});
-  return {{"looks", look_list}, {"runs", all}};
+  json::array streams;
+  for (std::uint32_t i = 0; i < kStreamKinds; ++i) {
+    const auto kind = static_cast<StreamKind>(i);
+    streams.push_back(
+        {{"name", name_of(kind)}, {"strip", static_cast<int>(charts::strip_of(kind))}});
+  }
+  return {{"looks", look_list}, {"streams", streams}, {"strips", charts::kStrips}, {"runs", all}};
 }
 
 }  // namespace mllmsim::report

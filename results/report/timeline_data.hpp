@@ -13,7 +13,9 @@
 
 namespace mllmsim::report {
 
-// {"looks": [...],
+// {"looks": [...],                   kinds of a step point into it
+//  "streams": [{"name", "strip"}],   rows of a step point into it
+//  "strips": how many there are,
 //  "runs": [{"name", "strategy",
 //            "steps": [{"step", "end", "lanes", "rows", "kinds", "spans", "blob"}],
 //            "left_out"}]}

@@ -4,7 +4,7 @@
 // each_field(row, visit) calls visit.field(name, value) for what a row holds and
 // visit.derived(name, value) for what follows from it and is therefore not read back. `row` is
 // const when writing, mutable when reading. Names carry their unit: _s, _ns, _bytes, _flops; shares
-// and mfu are 0..1.
+// and mfu are 0..1. Enums are texts, those of Names.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ using BubbleNames = std::array<std::string, kBubbleKinds>;
 inline BubbleNames bubble_names(std::string_view before, std::string_view after) {
   BubbleNames names;
   for (std::size_t k = 0; k < kBubbleKinds; ++k)
-    names[k].append(before).append(kBubbleNames[k]).append(after);
+    names[k].append(before).append(Names<BubbleKind>::list[k]).append(after);
   return names;
 }
 
@@ -137,7 +137,10 @@ void each_field(RowOf<SpanRow> auto& row, Visitor& visit) {
   visit.field("stage", row.stage);
   visit.field("stream", row.stream);
   visit.field("kind", row.kind);
-  visit.field("name", row.name);
+  if (row.kind == SpanKind::bubble)  // read before, when reading
+    visit.field("name", row.bubble);
+  else
+    visit.field("name", row.name);
   visit.field("micro_batch", row.micro_batch);
   visit.field("chunk", row.chunk);
   visit.field("start_ns", row.start);
@@ -169,6 +172,10 @@ Rep plain(const Quantity<Tag, Rep>& quantity) {
 inline double plain(double value) { return value; }
 inline bool plain(bool value) { return value; }
 inline const std::string& plain(const std::string& value) { return value; }
+template <NamedEnum Enum>
+std::string plain(Enum value) {
+  return std::string(name_of(value));
+}
 template <std::integral T>
 std::int64_t plain(T value) {
   return static_cast<std::int64_t>(value);

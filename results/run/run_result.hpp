@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "strategies/run/outcome.hpp"
@@ -13,21 +14,14 @@ namespace mllmsim::results {
 // Rows that hold an outcome's figures as they are.
 using StageRow = StageFigures;
 using StepRow = StepFigures;
+using SpanRow = Span;
 using MemoryRow = MemoryChange;
+using PathRow = PathPart;
 
-// One task, or one bubble, of a chosen step.
-struct SpanRow {
-  std::int64_t step = 0;
-  int replica = 0;
-  int stage = 0;
-  std::string stream;  // "compute", "tp", "pp_send_next", ..., "dp"
-  std::string kind;    // "forward", "backward", ..., or "bubble"
-  std::string name;    // kernel or chunk name, or the bubble's kind
-  int micro_batch = -1;
-  int chunk = -1;
-  Time start{}, end{};
-  Bytes bytes{};  // sent or received
-};
+// What a span is called in tables and pictures.
+inline std::string_view text_of(const SpanRow& span) {
+  return span.kind == SpanKind::bubble ? name_of(span.bubble) : std::string_view(span.name);
+}
 
 // The outcome of a simulation, and what was simulated.
 struct RunResult : Outcome {
@@ -39,8 +33,6 @@ struct RunResult : Outcome {
 
   int gpus = 0, tp = 1, pp = 1, vpp = 1, dp = 1, zero_stage = 0;
   std::int64_t micro_batch_size = 0, global_batch_size = 0, micro_batches = 0;
-
-  std::vector<SpanRow> spans;
 };
 
 }  // namespace mllmsim::results

@@ -3,26 +3,10 @@
 namespace mllmsim::results {
 namespace {
 
-std::string text_of(const Span& s) {
-  if (s.kind != SpanKind::bubble) return s.name;
-  return std::string(kBubbleNames[static_cast<std::size_t>(s.bubble)]);
-}
-
-std::vector<SpanRow> rows_of(const std::vector<Span>& spans) {
-  std::vector<SpanRow> rows;
-  rows.reserve(spans.size());
-  for (const Span& s : spans)
-    rows.push_back({s.step, s.replica, s.stage, std::string(name(s.stream)),
-                    std::string(name(s.kind)), text_of(s), s.micro_batch, s.chunk, s.start, s.end,
-                    s.bytes});
-  return rows;
-}
-
 RunResult result_of(const scenarios::Scenario& scenario, Outcome outcome) {
   RunResult out = described(scenario);
   static_cast<Outcome&>(out) = std::move(outcome);
   if (out.kernel_by_kernel) out.granularity = "kernel";
-  out.spans = rows_of(std::exchange(out.Outcome::spans, {}));
   return out;
 }
 

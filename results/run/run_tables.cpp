@@ -70,12 +70,22 @@ struct Find {
 
 struct Read {
   const std::vector<const tables::Column*>& columns;
+  const std::filesystem::path& path;
   std::size_t row = 0;
   std::size_t next = 0;
 
   template <class Tag, class Rep>
   void field(std::string_view name, Quantity<Tag, Rep>& to) {
     field(name, to.value);
+  }
+  template <NamedEnum Enum>
+  void field(std::string_view name, Enum& to) {
+    const std::string& text = std::get<tables::StringColumn>(*columns[next++])[row];
+    const std::optional<Enum> value = named<Enum>(text);
+    if (!value)
+      throw UserError(path.string(), std::string(name),
+                      fmt::format("expected {}; found \"{}\"", choices<Enum>(), text));
+    to = *value;
   }
   template <class T>
   void field(std::string_view, T& to) {
@@ -109,7 +119,7 @@ std::vector<Row> rows_of(const tables::Table& table, const std::filesystem::path
   each_field(no_row, find);
   std::vector<Row> rows(table.rows());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    Read read{find.columns, i};
+    Read read{find.columns, path, i};
     each_field(rows[i], read);
   }
   return rows;
@@ -169,7 +179,7 @@ RunRows read_runs(const std::filesystem::path& path) {
   const RunResult no_run;
   each_key(no_run, find);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    Read read{find.columns, i};
+    Read read{find.columns, path, i};
     each_key(runs[i], read);
   }
   return {std::move(runs), std::move(table), std::move(metadata)};

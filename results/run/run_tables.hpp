@@ -25,7 +25,8 @@ tables::Metadata run_metadata(const RunResult& run);
 // Writes dir/{runs,plan,stages,steps,spans,memory}.parquet, making the directory if needed.
 void write_run(const RunResult& run, const std::filesystem::path& dir);
 
-// What write_run wrote. Throws EnvironmentError if a file is missing or is not one of ours.
+// What write_run wrote. Throws EnvironmentError if a file is missing or is not one of ours,
+// UserError if a text is none of those that its column can have.
 RunResult read_run(const std::filesystem::path& dir);
 
 // A runs.parquet of one run or of many: its rows, and the table for columns that a sweep adds.

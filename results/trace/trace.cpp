@@ -3,50 +3,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/json.hpp>
 #include <iterator>
 #include <map>
 #include <string_view>
-#include <tuple>
 
 #include "results/run/version.hpp"
+#include "results/trace/arrows.hpp"
+#include "results/trace/kineto.hpp"
 
 namespace mllmsim::results {
 namespace {
 
 namespace json = boost::json;
 
-constexpr std::array<std::string_view, 7> kStreams = {
-    "compute", "tp", "pp_send_next", "pp_recv_prev", "pp_send_prev", "pp_recv_next", "dp"};
 constexpr int kFirstStream = 7;  // PyTorch's own compute stream has this number
 constexpr int kBubbleThread = 99;
+
+// Of one number on every rank.
+int thread_of(StreamKind stream) { return kFirstStream + static_cast<int>(stream); }
+int thread_of(const SpanRow& s) {
+  return s.kind == SpanKind::bubble ? kBubbleThread : thread_of(s.stream);
+}
 
 std::string json_text(std::string_view text) { return json::serialize(json::string(text)); }
 
 // Exact: nanoseconds are thousandths.
 std::string us(Time t) { return fmt::format("{}.{:03}", t.value / 1000, t.value % 1000); }
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-struct Collective {
-  const char* kernel;     // as NCCL calls it
-  const char* name;       // as Kineto calls it
-  double sent_of_buffer;  // what a rank sends round the ring, of the whole buffer and (n - 1) / n
-};
-
-const Collective* collective(std::string_view name) {
-  static constexpr Collective kAllReduce{"AllReduce_Sum_bf16_RING_LL", "allreduce", 2};
-  static constexpr Collective kAllGather{"AllGather_RING_LL", "_allgather_base", 1};
-  static constexpr Collective kReduceScatter{"ReduceScatter_Sum_bf16_RING_LL",
-                                             "_reduce_scatter_base", 1};
-  if (contains(name, "all-reduce") || contains(name, "norm")) return &kAllReduce;
-  if (contains(name, "all-gather")) return &kAllGather;
-  if (contains(name, "reduce-scatter")) return &kReduceScatter;
-  return nullptr;
-}
 
 class Writer {
  public:
@@ -57,6 +40,7 @@ class Writer {
     header();
     for (const charts::Lane& lane : view_.lanes) {
       metadata(lane);
+      threads(lane);
       for (const SpanRow* s : lane.spans) span(lane, *s);
       memory(lane);
     }
@@ -101,89 +85,54 @@ class Writer {
           fmt::format("\"labels\": \"replica {}, ranks {}-{}\"", lane.replica, rank,
                       rank + run_.tp - 1));
     named("process_sort_index", rank, 0, fmt::format("\"sort_index\": {}", rank));
-    threads_.clear();
   }
 
-  int thread(const charts::Lane& lane, std::string_view stream) {
-    const auto [at, added] = threads_.try_emplace(std::string(stream), 0);
-    if (!added) return at->second;
-    const auto known = std::find(kStreams.begin(), kStreams.end(), stream);
-    int id = kFirstStream + static_cast<int>(known - kStreams.begin());
-    if (stream == "bubbles")
-      id = kBubbleThread;
-    else if (known == kStreams.end())
-      id += static_cast<int>(threads_.size());  // several we do not know
-    at->second = id;
-    const std::string name =
-        id == kBubbleThread ? "bubbles" : fmt::format("stream {} {}", id, stream);
-    named("thread_name", lane.first_rank, id, "\"name\": " + json_text(name));
-    named("thread_sort_index", lane.first_rank, id, fmt::format("\"sort_index\": {}", id));
-    return id;
+  // Those that something happens on.
+  void threads(const charts::Lane& lane) {
+    std::map<int, std::string> names;
+    for (const SpanRow* s : lane.spans) {
+      const int id = thread_of(*s);
+      names.try_emplace(id, s->kind == SpanKind::bubble
+                                ? "bubbles"
+                                : fmt::format("stream {} {}", id, name_of(s->stream)));
+    }
+    for (const auto& [id, name] : names) {
+      named("thread_name", lane.first_rank, id, "\"name\": " + json_text(name));
+      named("thread_sort_index", lane.first_rank, id, fmt::format("\"sort_index\": {}", id));
+    }
+  }
+
+  void complete(const charts::Lane& lane, const SpanRow& s, const char* category,
+                std::string_view name, const std::string& arguments) {
+    event('X', lane.first_rank, thread_of(s), s.start,
+          fmt::format("\"dur\": {}, \"cat\": \"{}\", \"name\": {}, \"args\": {{{}}}",
+                      us(s.end - s.start), category, json_text(name), arguments));
+  }
+
+  void bubble(const charts::Lane& lane, const SpanRow& s) {
+    const std::string kind = json_text(name_of(s.bubble));
+    complete(lane, s, "gpu_user_annotation", fmt::format("bubble {}", name_of(s.bubble)),
+             "\"kind\": " + kind);
+    for (const int on : {1, 0})
+      event('C', lane.first_rank, 0, on ? s.start : s.end,
+            fmt::format("\"name\": \"bubbles\", \"args\": {{{}: {}}}", kind, on));
   }
 
   void span(const charts::Lane& lane, const SpanRow& s) {
-    const std::int64_t rank = lane.first_rank;
-    const bool bubble = s.kind == "bubble";
-    const int id = thread(lane, bubble ? "bubbles" : s.stream);
-    std::string name = s.name, arguments;
-    if (bubble) {
-      name = "bubble " + s.name;
-      arguments = fmt::format("\"kind\": {}", json_text(s.name));
-    } else {
-      arguments =
-          fmt::format("\"device\": {}, \"stream\": {}, \"kind\": {}", rank, id, json_text(s.kind));
-      if (s.micro_batch >= 0) arguments += fmt::format(", \"micro_batch\": {}", s.micro_batch);
-      if (s.chunk >= 0) arguments += fmt::format(", \"chunk\": {}", s.chunk);
-      if (s.stream != "compute")
-        name = communication(lane, s, arguments);
-      else if (run_.granularity != "kernel" && s.name != s.kind)
-        name = s.kind + " " + s.name;
+    if (s.kind == SpanKind::bubble) return bubble(lane, s);
+    std::string arguments = fmt::format("\"device\": {}, \"stream\": {}, \"kind\": {}",
+                                        lane.first_rank, thread_of(s), json_text(name_of(s.kind)));
+    if (s.micro_batch >= 0) arguments += fmt::format(", \"micro_batch\": {}", s.micro_batch);
+    if (s.chunk >= 0) arguments += fmt::format(", \"chunk\": {}", s.chunk);
+    std::string name = s.name;
+    if (s.stream != StreamKind::compute) {
+      KinetoKernel kernel = kineto_kernel(s, lane, placement_);
+      name = std::move(kernel.name);
+      arguments += kernel.fields;
+    } else if (run_.granularity != "kernel" && s.name != name_of(s.kind)) {
+      name = fmt::format("{} {}", name_of(s.kind), s.name);
     }
-    event('X', rank, id, s.start,
-          fmt::format("\"dur\": {}, \"cat\": \"{}\", \"name\": {}, \"args\": {{{}}}",
-                      us(s.end - s.start), bubble ? "gpu_user_annotation" : "kernel",
-                      json_text(name), arguments));
-    if (!bubble) return;
-    for (const int on : {1, 0})
-      event('C', rank, 0, on ? s.start : s.end,
-            fmt::format("\"name\": \"bubbles\", \"args\": {{{}: {}}}", json_text(s.name), on));
-  }
-
-  // Kineto's fields of a collective, so that tools sum them up and `calibrate import` learns from
-  // it.
-  std::string communication(const charts::Lane& lane, const SpanRow& s, std::string& arguments) {
-    const auto add = [&](const char* key, const auto& value) {
-      arguments += fmt::format(", \"{}\": {}", key, value);
-    };
-    if (s.stream.starts_with("pp")) {
-      const bool sends = contains(s.stream, "send");
-      add("Collective name", sends ? "\"send\"" : "\"recv\"");
-      add(sends ? "In msg nelems" : "Out msg nelems", s.bytes.value / 2);
-      add("dtype", "\"BFloat16\"");
-      add("Process Group Name", "\"pp\"");
-      return "ncclDevKernel_SendRecv " + s.stream;
-    }
-    const Collective* c = collective(s.name);
-    if (!c) return s.name;
-    const bool tp = s.stream == "tp";
-    const int n = tp ? run_.tp : run_.dp;
-    add("Collective name", fmt::format("\"{}\"", c->name));
-    add("Group size", n);
-    add("Process Group Name", tp ? "\"tp\"" : "\"dp\"");
-    std::string ranks;
-    for (int i = 0; i < n; ++i)
-      ranks += (i ? ", " : "") +
-               std::to_string(tp ? lane.first_rank + i : placement_.rank(0, i, lane.stage));
-    if (s.bytes.value > 0 && n > 1) {
-      const double whole = static_cast<double>(s.bytes.value) / c->sent_of_buffer * n / (n - 1) / 2;
-      const auto elements = static_cast<std::int64_t>(whole + 0.5);
-      const bool gather = contains(s.name, "gather"), scatter = contains(s.name, "scatter");
-      add("In msg nelems", gather ? elements / n : elements);
-      add("Out msg nelems", scatter ? elements / n : elements);
-      add("dtype", "\"BFloat16\"");
-      add("Process Group Ranks", "\"[" + ranks + "]\"");
-    }
-    return fmt::format("ncclDevKernel_{} {}", c->kernel, s.name);
+    complete(lane, s, "kernel", name, arguments);
   }
 
   void memory(const charts::Lane& lane) {
@@ -194,41 +143,16 @@ class Writer {
             fmt::format("\"name\": \"memory\", \"args\": {{\"bytes in use\": {}}}", m.bytes.value));
   }
 
-  // A send and its receive start and end together; the receiver is the next or the previous stage,
-  // round the ring with virtual stages.
   void arrows() {
-    using Key = std::tuple<int, int, bool, int, std::int64_t, std::int64_t>;
-    std::map<Key, const charts::Lane*> receivers;
-    const auto key = [](int replica, int stage, bool next, const SpanRow& s) {
-      return Key{replica, stage, next, s.micro_batch, s.start.value, s.end.value};
-    };
-    for (const charts::Lane& lane : view_.lanes)
-      for (const SpanRow* s : lane.spans)
-        if (s->stream.starts_with("pp_recv"))
-          receivers[key(lane.replica, lane.stage, s->stream == "pp_recv_prev", *s)] = &lane;
     std::int64_t id = 0;
-    for (const charts::Lane& lane : view_.lanes)
-      for (const SpanRow* s : lane.spans) {
-        if (!s->stream.starts_with("pp_send")) continue;
-        const bool next = s->stream == "pp_send_next";
-        const int to = (lane.stage + (next ? 1 : run_.pp - 1)) % run_.pp;
-        const auto at = receivers.find(key(lane.replica, to, next, *s));
-        if (at == receivers.end()) continue;  // not shown
-        ++id;
-        const auto rest = [&](const char* more) {
-          return fmt::format("\"id\": {}, \"cat\": \"p2p\", \"name\": {}{}", id, json_text(s->name),
-                             more);
-        };
-        const auto number = [&](const char* stream) {
-          return kFirstStream +
-                 static_cast<int>(std::find(kStreams.begin(), kStreams.end(), stream) -
-                                  kStreams.begin());
-        };
-        event('s', lane.first_rank, number(next ? "pp_send_next" : "pp_send_prev"), s->start,
-              rest(""));
-        event('f', at->second->first_rank, number(next ? "pp_recv_prev" : "pp_recv_next"),
-              std::max(s->start, s->end - Time{1}), rest(", \"bp\": \"e\""));
-      }
+    for (const Arrow& a : arrows_of(view_, run_.pp)) {
+      const std::string flow =
+          fmt::format("\"id\": {}, \"cat\": \"p2p\", \"name\": {}", ++id, json_text(a.sent->name));
+      event('s', a.from->first_rank, thread_of(*a.sent), a.sent->start, flow);
+      // Within the receive, so that viewers attach it.
+      event('f', a.to->first_rank, thread_of(*a.received),
+            std::max(a.received->start, a.received->end - Time{1}), flow + ", \"bp\": \"e\"");
+    }
   }
 
   const RunResult& run_;
@@ -236,7 +160,6 @@ class Writer {
   const Parallelism placement_;
   std::string out_;
   std::int64_t events_ = 0;
-  std::map<std::string, int> threads_;  // of the current lane
 };
 
 }  // namespace

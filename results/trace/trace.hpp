@@ -1,12 +1,12 @@
 // A run's timeline as a Chrome/Perfetto trace, shaped like those of PyTorch's profiler (Kineto) so
 // that its tools open it.
 //
-// A process is a rank (the first tp rank of a lane), a thread a stream. Compute and communication
-// are events of category "kernel"; collectives have NCCL's names and Kineto's fields, sizes where
-// the spans have them. Bubbles are annotations on a thread of their own and a counter by kind;
-// memory is a counter. Arrows lead from each pipeline send to its receive. Times are microseconds
-// from the start of the step. What Kineto's traces have and ours do not: CPU operators and
-// launches.
+// A process is a rank (the first tp rank of a lane), a thread a stream, of the same number on every
+// rank. Compute and communication are events of category "kernel"; collectives have NCCL's names
+// and Kineto's fields (kineto.hpp), sizes where the spans have them. Bubbles are annotations on a
+// thread of their own and a counter by kind; memory is a counter. Arrows lead from each send of the
+// pipeline and of encoders beside it to its receive (arrows.hpp). Times are microseconds from the
+// start of the step. What Kineto's traces have and ours do not: CPU operators and launches.
 #pragma once
 
 #include <string>

@@ -8,12 +8,36 @@
 // nothing; shortening a link helps at most until another chain is longer.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "sim/base/enum_names.hpp"
 #include "sim/kernel/simulation.hpp"
 
 namespace mllmsim {
+
+// What time on the path goes into. Sends and receives are one transfer; waiting for tp collectives
+// and running a forward again count as such wherever they are part of a task.
+enum class PathKind : std::uint8_t {
+  forward,
+  backward,
+  recompute,
+  optimizer,
+  tp,
+  pp_transfer,
+  dp_all_gather,
+  dp_reduce_scatter,
+  sync,
+  host,
+};
+template <>
+struct Names<PathKind> {
+  static constexpr std::array<std::string_view, 10> list{
+      "forward",     "backward",      "recompute",         "optimizer", "tp",
+      "pp_transfer", "dp_all_gather", "dp_reduce_scatter", "sync",      "host"};
+};
 
 struct CriticalLink {
   TaskId task;

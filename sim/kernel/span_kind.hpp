@@ -1,15 +1,17 @@
-// What a stretch of a stream's time is: a task of some kind, or a bubble. Rows of timelines carry
-// it; the program itself has only tasks.
+// What a stretch of a device's time is, as a timeline shows it: a task of some kind, or a bubble.
+// Every TaskKind has a SpanKind of its name and number; `bubble` comes after them.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string_view>
 
+#include "sim/base/enum_names.hpp"
 #include "sim/kernel/program.hpp"
 
 namespace mllmsim {
 
-// The kinds of tasks, in their order, then bubble.
 enum class SpanKind : std::uint8_t {
   forward,
   backward,
@@ -22,15 +24,21 @@ enum class SpanKind : std::uint8_t {
   dp_reduce_scatter,
   sync,
   host,
-  bubble,
+  bubble,  // the compute stream idles; see BubbleKind
 };
-inline constexpr std::size_t kSpanKinds = 12;
-static_assert(static_cast<TaskKind>(SpanKind::host) == TaskKind::host);
+
+template <>
+struct Names<SpanKind> {
+  static constexpr auto list = [] {
+    const auto& tasks = Names<TaskKind>::list;
+    std::array<std::string_view, tasks.size() + 1> names;
+    *std::copy(tasks.begin(), tasks.end(), names.begin()) = "bubble";
+    return names;
+  }();
+};
+static_assert(static_cast<std::size_t>(SpanKind::bubble) == Names<TaskKind>::list.size());
 
 constexpr SpanKind span_kind(TaskKind kind) { return static_cast<SpanKind>(kind); }
-
-inline std::string_view name(SpanKind kind) {
-  return kind == SpanKind::bubble ? "bubble" : name(static_cast<TaskKind>(kind));
-}
+static_assert(span_kind(TaskKind::host) == SpanKind::host);
 
 }  // namespace mllmsim

@@ -18,6 +18,7 @@
 
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/account/bubbles.hpp"
+#include "sim/account/critical_path.hpp"
 #include "sim/base/units.hpp"
 #include "sim/kernel/span_kind.hpp"
 #include "strategies/job/fact.hpp"
@@ -76,12 +77,10 @@ struct MemoryChange {
   Bytes bytes{};
 };
 
-// Time that one stage spends on the critical path of the shown step (sim/account/critical_path.hpp)
-// on tasks of one kind. Waits for tp collectives and recomputation inside other tasks count as
-// their own kinds, a receive as the send it waits for.
+// Time that one stage spends on the critical path of the shown step, by kind.
 struct PathPart {
   int stage = 0;
-  TaskKind kind = TaskKind::forward;
+  PathKind kind = PathKind::forward;
   Seconds time{};
 };
 

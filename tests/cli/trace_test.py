@@ -14,6 +14,7 @@ import pandas
 MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN = ROOT / "scenarios" / "runs" / "internvl-6b-20b-a100x32.toml"  # tp 2, pp 4, dp 4
+OPTIMUS = ROOT / "scenarios" / "runs" / "vit-11b-llama-70b-h100x64.toml"
 MEGATRON = "parallelism.use_tp_pp_dp_mapping=false"  # ranks: tp fastest, then dp, then pp
 
 
@@ -81,6 +82,13 @@ class Trace(unittest.TestCase):
             self.assertIn((s["pid"], s["tid"], s["ts"]), slices)
             self.assertEqual(abs(s["pid"] - ends[i]["pid"]), 8)  # the next or previous stage
 
+    def test_a_stream_has_one_number_on_every_rank(self):
+        names = collections.defaultdict(set)
+        for e in self.of("M"):
+            if e["name"] == "thread_name":
+                names[e["tid"]].add(e["args"]["name"])
+        self.assertTrue(all(len(of_thread) == 1 for of_thread in names.values()), names)
+
     def test_counters_follow_memory_and_bubbles(self):
         memory = pandas.read_parquet(self.dir / "run/memory.parquet")
         counted = [e["args"]["bytes in use"] for e in self.of("C") if e["name"] == "memory"]
@@ -109,6 +117,44 @@ class Trace(unittest.TestCase):
         self.mllmsim("trace", "run", code=2)
         self.mllmsim("trace", "nothing", "-o", "c.json", code=3)
         self.assertFalse((self.dir / "c.json").exists())
+
+
+class OptimusTrace(unittest.TestCase):
+    """Encoders beside the pipeline send between any two stages, on streams of their own."""
+
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as directory:
+            for arguments in [["run", OPTIMUS, "strategy.name=optimus", "-o", "run"], ["trace", "run", "-o", "a.json"]]:
+                subprocess.run([MLLMSIM, *map(str, arguments)], cwd=directory, capture_output=True, check=True)
+            cls.events = json.loads((pathlib.Path(directory) / "a.json").read_text())["traceEvents"]
+        cls.threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in cls.events if e["name"] == "thread_name"}
+
+    def test_a_stream_has_one_number_on_every_rank(self):
+        self.assertTrue(any("encoder_send_next" in name for name in self.threads.values()))
+        numbers = {(thread, name) for (rank, thread), name in self.threads.items()}
+        self.assertEqual(len(numbers), len({thread for thread, name in numbers}))
+        self.assertEqual(len(numbers), len({name for thread, name in numbers}))
+
+    def test_every_transfer_has_one_arrow_between_its_streams(self):
+        def transfers(kind):  # rank, thread and end in ns of each
+            return collections.Counter(
+                (e["pid"], e["tid"], round(1000 * (e["ts"] + (e["dur"] if kind == "pp_recv" else 0))))
+                for e in self.events if e["ph"] == "X" and e["args"]["kind"] == kind)
+
+        starts = {e["id"]: e for e in self.events if e["ph"] == "s"}
+        ends = {e["id"]: e for e in self.events if e["ph"] == "f"}
+        self.assertEqual(starts.keys(), ends.keys())
+        # An arrow starts with its send and ends in the last nanosecond of its receive.
+        self.assertEqual(collections.Counter((e["pid"], e["tid"], round(1000 * e["ts"])) for e in starts.values()), transfers("pp_send"))
+        self.assertEqual(collections.Counter((e["pid"], e["tid"], round(1000 * e["ts"]) + 1) for e in ends.values()), transfers("pp_recv"))
+        other_end = {"send_next": "recv_prev", "send_prev": "recv_next"}
+        for i, start in starts.items():
+            sent = self.threads[start["pid"], start["tid"]].split()[-1]
+            received = self.threads[ends[i]["pid"], ends[i]["tid"]].split()[-1]
+            group, way = sent.split("_", 1)
+            self.assertEqual(received, f"{group}_{other_end[way]}")
+            self.assertNotEqual(start["pid"], ends[i]["pid"])
 
 
 if __name__ == "__main__":

@@ -71,9 +71,20 @@ inline RunResult example_run() {
   }
   run.steps.push_back({0, 0, Seconds{9.5}, 32, 32, 65536, 96, 0.25});
   run.steps.push_back({0, 1, Seconds{10.5}, 32, 32, 65000, 90, 0.26});
-  run.spans.push_back({0, 0, 1, "compute", "forward", "chunk", 3, 0, Time{5}, Time{80}, Bytes{}});
-  run.spans.push_back(
-      {0, 0, 1, "pp_send_next", "send", "activations", 3, 0, Time{80}, Time{90}, Bytes{4096}});
+  SpanRow span{.stage = 1, .name = "chunk", .micro_batch = 3, .chunk = 0};
+  span.start = Time{5}, span.end = Time{80};
+  run.spans.push_back(span);
+  span.stream = StreamKind::pp_send_next, span.kind = SpanKind::pp_send;
+  span.name = "activations";
+  span.start = Time{80}, span.end = Time{90};
+  span.bytes = Bytes{4096};
+  run.spans.push_back(span);
+  run.spans.push_back({.stage = 1,
+                       .kind = SpanKind::bubble,
+                       .bubble = BubbleKind::pp_cooldown,
+                       .name = "",
+                       .start = Time{90},
+                       .end = Time{100}});
   run.memory.push_back({0, 0, 1, Time{80}, Bytes{12 * kGib}});
   return run;
 }

@@ -1,6 +1,9 @@
 // Pictures of a step as values: what is drawn where, before any backend sees it.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <set>
+
 #include "results/charts/lanes.hpp"
 #include "results/charts/span_look.hpp"
 #include "results/charts/thin.hpp"
@@ -17,8 +20,8 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-SpanRow span(int replica, int stage, const char* kind, const char* name, double from, double to,
-             int micro_batch = -1, const char* stream = "compute") {
+SpanRow span(int replica, int stage, SpanKind kind, const char* name, double from, double to,
+             int micro_batch = -1, StreamKind stream = StreamKind::compute) {
   SpanRow s;
   s.replica = replica;
   s.stage = stage;
@@ -28,6 +31,12 @@ SpanRow span(int replica, int stage, const char* kind, const char* name, double 
   s.micro_batch = micro_batch;
   s.start = to_time(Seconds{from});
   s.end = to_time(Seconds{to});
+  return s;
+}
+
+SpanRow idle(int replica, int stage, BubbleKind kind, double from, double to) {
+  SpanRow s = span(replica, stage, SpanKind::bubble, "", from, to);
+  s.bubble = kind;
   return s;
 }
 
@@ -41,14 +50,14 @@ RunResult two_stages() {
   run.tp = 2, run.pp = 2, run.dp = 4, run.gpus = 16;
   run.iteration = Seconds{4};
   run.gpu_memory = Bytes{80LL << 30};
-  run.spans = {span(0, 0, "forward", "encoder", 0, 2, 0),
-               span(0, 0, "bubble", "pp_other", 2, 3),
-               span(0, 0, "backward", "encoder", 3, 4, 0),
-               span(0, 1, "bubble", "pp_warmup", 0, 1),
-               span(0, 1, "forward", "llm", 1, 2, 0),
-               span(0, 1, "backward", "llm", 2, 3, 0),
-               span(0, 1, "bubble", "pp_cooldown", 3, 4),
-               span(0, 1, "pp_send", "gradients", 3, 3.5, 0, "pp_send_prev")};
+  run.spans = {span(0, 0, SpanKind::forward, "encoder", 0, 2, 0),
+               idle(0, 0, BubbleKind::pp_other, 2, 3),
+               span(0, 0, SpanKind::backward, "encoder", 3, 4, 0),
+               idle(0, 1, BubbleKind::pp_warmup, 0, 1),
+               span(0, 1, SpanKind::forward, "llm", 1, 2, 0),
+               span(0, 1, SpanKind::backward, "llm", 2, 3, 0),
+               idle(0, 1, BubbleKind::pp_cooldown, 3, 4),
+               span(0, 1, SpanKind::pp_send, "gradients", 3, 3.5, 0, StreamKind::pp_send_prev)};
   run.steps = {{0, 0, Seconds{4}, 1, 4, 100, 8, 0.375}};
   run.memory = {{0, 0, 0, Time{0}, Bytes{1LL << 30}},
                 {0, 0, 0, Time{2 * kSecond}, Bytes{3LL << 30}}};
@@ -63,21 +72,51 @@ const Boxes* group(const Panel& panel, const std::string& name) {
 
 // --- looks ---
 
-TEST(SpanLooks, EncoderAndLlmDiffer) {
-  SpanLooks looks;
-  EXPECT_EQ(looks[looks.of("forward", "encoder")].name, "forward, encoder");
-  EXPECT_EQ(looks[looks.of("forward", "encoder + llm")].name, "forward, encoder + LLM");
-  EXPECT_EQ(looks[looks.of("encoder_backward", "qkv")].name, "backward, encoder");
-  EXPECT_EQ(looks[looks.of("backward", "qkv")].name, "backward");
+const std::string& look(SpanKind kind, const char* name) {
+  return span_looks()[look_of(span(0, 0, kind, name, 0, 1))].name;
 }
 
-TEST(SpanLooks, AKindNobodyKnowsGetsALookOfItsOwn) {
-  SpanLooks looks;
-  const std::size_t known = looks.all().size();
-  EXPECT_EQ(looks.of("teleport", ""), known);
-  EXPECT_EQ(looks.of("bubble", "coffee"), known + 1);
-  EXPECT_EQ(looks.of("teleport", "again"), known);
-  EXPECT_TRUE(looks[known + 1].bubble);
+TEST(SpanLooks, EncoderAndLlmDiffer) {
+  EXPECT_EQ(look(SpanKind::forward, "encoder"), "forward, encoder");
+  EXPECT_EQ(look(SpanKind::forward, "encoder + llm"), "forward, encoder + LLM");
+  EXPECT_EQ(look(SpanKind::backward, "encoder qkv"), "backward, encoder");
+  EXPECT_EQ(look(SpanKind::recompute, "llm"), "recompute, LLM");
+  EXPECT_EQ(look(SpanKind::backward, "qkv"), "backward");
+}
+
+// Sends and receives share a look, and so do the two collectives of dp; all other kinds have one of
+// their own, whose name begins with theirs up to the first underscore.
+TEST(SpanLooks, EveryKindOfSpanHasOne) {
+  for (std::size_t k = 0; k < static_cast<std::size_t>(SpanKind::bubble); ++k) {
+    const std::string_view name = Names<SpanKind>::list[k];
+    EXPECT_TRUE(look(static_cast<SpanKind>(k), "").starts_with(name.substr(0, name.find('_'))))
+        << name;
+  }
+}
+
+TEST(SpanLooks, EveryKindOfBubbleHasItsOwn) {
+  for (std::size_t k = 0; k < kBubbleKinds; ++k) {
+    const auto kind = static_cast<BubbleKind>(k);
+    const SpanLook& found = span_looks()[look_of(idle(0, 0, kind, 0, 1))];
+    EXPECT_EQ(found.name, "bubble " + std::string(name_of(kind)));
+    EXPECT_TRUE(found.bubble);
+  }
+}
+
+// Bubbles are told apart by colour and hatching alone.
+TEST(SpanLooks, NoTwoBubblesLookAlike) {
+  std::set<std::pair<Colour, Fill>> seen;
+  for (const SpanLook& l : span_looks())
+    EXPECT_TRUE(!l.bubble || seen.emplace(l.colour, l.fill).second) << l.name;
+}
+
+TEST(SpanLooks, EveryStreamIsOnTheStripOfItsDimension) {
+  constexpr std::array<std::string_view, kStrips> kBegin{"compute", "tp", "pp", "dp", "encoder"};
+  for (std::uint32_t s = 0; s < kStreamKinds; ++s) {
+    const auto kind = static_cast<StreamKind>(s);
+    EXPECT_TRUE(name_of(kind).starts_with(kBegin[static_cast<std::size_t>(strip_of(kind))]))
+        << name_of(kind);
+  }
 }
 
 // --- thinning ---
@@ -113,7 +152,7 @@ TEST(View, OneReplicaStandsForAllItsRanks) {
 
 TEST(View, ARankOfItsOwnReplica) {
   RunResult run = two_stages();
-  run.spans.push_back(span(1, 0, "forward", "llm", 0, 1));
+  run.spans.push_back(span(1, 0, SpanKind::forward, "llm", 0, 1));
   const View view = view_of(run, {{}, parse_ranks("2-3"), {}});  // tp 2: replica 1, stage 0
   ASSERT_EQ(view.lanes.size(), 1u);
   EXPECT_EQ(view.lanes[0].replica, 1);
@@ -123,7 +162,7 @@ TEST(View, ARankOfItsOwnReplica) {
 TEST(View, RanksOfAPipelineThatFillsNodes) {
   RunResult run = two_stages();
   run.scenario_text = "[parallelism]\nuse_tp_pp_dp_mapping = true\n";
-  run.spans.push_back(span(1, 0, "forward", "llm", 0, 1));
+  run.spans.push_back(span(1, 0, SpanKind::forward, "llm", 0, 1));
   const View view = view_of(run, {{}, parse_ranks("4"), {}});
   ASSERT_EQ(view.lanes.size(), 1u);
   EXPECT_EQ(view.lanes[0].replica, 1);
@@ -133,7 +172,7 @@ TEST(View, RanksOfAPipelineThatFillsNodes) {
 TEST(View, ManyReplicasAreLeftOutUnlessAskedFor) {
   RunResult run = two_stages();
   run.dp = 20, run.gpus = 80;
-  for (int r = 1; r < 20; ++r) run.spans.push_back(span(r, 0, "forward", "llm", 0, 1));
+  for (int r = 1; r < 20; ++r) run.spans.push_back(span(r, 0, SpanKind::forward, "llm", 0, 1));
   EXPECT_EQ(view_of(run, {}).lanes.size(), 2u);
   EXPECT_EQ(view_of(run, {}).left_out, 19u);
   EXPECT_EQ(view_of(run, {{}, {{0, 79}}, {}}).lanes.size(), 21u);
@@ -192,7 +231,8 @@ TEST(TimelineChart, SpansAreWhereTheyRan) {
 TEST(TimelineChart, MicroBatchesAreNumberedWhereTheyFit) {
   EXPECT_EQ(timeline_chart(std::vector{two_stages()}, {}).panel().texts.size(), 4u);
   RunResult run = two_stages();
-  run.spans.push_back(span(0, 0, "optimizer", "optimizer", 4, 4000));  // passes become slivers
+  run.spans.push_back(
+      span(0, 0, SpanKind::optimizer, "optimizer", 4, 4000));  // passes become slivers
   EXPECT_EQ(timeline_chart(std::vector{run}, {}).panel().texts.size(), 0u);
 }
 
@@ -210,7 +250,7 @@ TEST(TimelineChart, ZoomCutsAtItsEdges) {
 
 TEST(TimelineChart, TwoRunsShareTheAxisAndTheLegend) {
   RunResult slow = two_stages();
-  slow.spans.push_back(span(0, 0, "optimizer", "optimizer", 4, 8));
+  slow.spans.push_back(span(0, 0, SpanKind::optimizer, "optimizer", 4, 8));
   const Chart chart = timeline_chart(std::vector{two_stages(), slow}, {});
   ASSERT_EQ(chart.panels.size(), 2u);
   EXPECT_EQ(chart.x_range, (Range{0, 8}));
@@ -227,7 +267,8 @@ TEST(TimelineChart, KernelsBelowAPixelStayFew) {
   RunResult run = two_stages();
   run.spans.clear();
   for (int i = 0; i < 250'000; ++i)
-    run.spans.push_back(span(0, 0, i % 2 ? "forward" : "backward", "k", i * 1e-5, (i + 1) * 1e-5));
+    run.spans.push_back(
+        span(0, 0, i % 2 ? SpanKind::forward : SpanKind::backward, "k", i * 1e-5, (i + 1) * 1e-5));
   std::size_t boxes = 0;
   const Chart chart = timeline_chart(std::vector{run}, {});
   for (const Boxes& b : chart.panel().boxes) boxes += b.boxes.size();

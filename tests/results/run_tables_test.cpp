@@ -104,6 +104,52 @@ TEST(RunTables, AFileWithoutOurColumnsIsNamed) {
   }
 }
 
+// A bubble's name is its kind; everything else has the name it was given.
+TEST(RunTables, SpansAreTextsInFiles) {
+  const std::vector<RunResult> runs = {example_run()};
+  const Table table = spans_table(runs);
+  const auto text = [&](const char* column, std::size_t row) {
+    return std::get<StringColumn>(*table.find(column))[row];
+  };
+  EXPECT_EQ(text("stream", 1), "pp_send_next");
+  EXPECT_EQ(text("kind", 1), "pp_send");
+  EXPECT_EQ(text("name", 1), "activations");
+  EXPECT_EQ(text("kind", 2), "bubble");
+  EXPECT_EQ(text("name", 2), "pp_cooldown");
+}
+
+TEST(RunTables, ReadingParsesABubble) {
+  const TemporaryDirectory dir;
+  write_run(example_run(), dir.path());
+  const SpanRow bubble = read_run(dir.path()).spans.back();
+  EXPECT_EQ(bubble.kind, SpanKind::bubble);
+  EXPECT_EQ(bubble.bubble, BubbleKind::pp_cooldown);
+  EXPECT_EQ(bubble.name, "");
+}
+
+// The first span is on "compute"; a file says "warp" instead.
+TEST(RunTables, AStreamThatNobodyKnowsIsNamed) {
+  const TemporaryDirectory dir;
+  const std::vector<RunResult> runs = {example_run()};
+  write_run(runs[0], dir.path());
+  Table table = spans_table(runs);
+  for (auto& [name, column] : table.columns)
+    if (name == "stream") {
+      StringColumn streams;
+      for (const char* text : {"warp", "pp_send_next", "compute"}) streams.push_back(text);
+      column = streams;
+    }
+  write_parquet(table, {}, dir / "spans.parquet");
+  try {
+    read_run(dir.path());
+    FAIL();
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.problems().front().where, (dir / "spans.parquet").string());
+    EXPECT_EQ(e.problems().front().key, "stream");
+    EXPECT_TRUE(e.problems().front().message.ends_with("; found \"warp\"")) << e.what();
+  }
+}
+
 TEST(RunTables, ASweepIsNotOneRun) {
   const TemporaryDirectory dir;
   const std::vector<RunResult> runs = {example_run(), example_run()};
