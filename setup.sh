@@ -36,7 +36,7 @@ case $what-$preset in  # a sanitizer's build holds what its tests run, see testP
   tests-release) targets=(all) ;;
   tests-asan-ubsan)
     targets=(mllmsim test_{sim,cost_models,calibrate,strategies,scenarios,results}) ;;
-  tests-tsan) targets=(mllmsim test_{calibrate,strategies,results}) ;;
+  tests-tsan) targets=(mllmsim test_{calibrate,results}) ;;
   tests-lto) targets=(mllmsim) ;;
   *)
     echo "setup.sh: expected asan-ubsan, tsan or lto, not '$preset'" >&2

@@ -1,5 +1,6 @@
 """Every C++ and CUDA file is as clang-format 14 and .clang-format leave it; another version formats differently, so
-this one is called by name. Without it the test is skipped (exit 77)."""
+this one is called by name. Without it the test is skipped (exit 77). Comments, which it leaves as they are so that
+equations keep their columns, end within the 100."""
 
 import shutil
 import subprocess
@@ -23,6 +24,12 @@ class Format(unittest.TestCase):
         found = complaints(*map(str, includes.sources(ROOT)))
         lines = [line for line in found.splitlines() if " error: " in line]
         self.assertEqual("", "\n".join(lines[:20]), f"{len(lines)} in all; mend with {PROGRAM} -i FILE")
+
+    def test_comments_end_in_time(self):
+        long = [f"{file}:{number}" for file in includes.sources(ROOT)
+                for number, line in enumerate((ROOT / file).read_text().splitlines(), 1)
+                if len(line) > 100 and line.lstrip().startswith("//")]
+        self.assertEqual([], long)
 
     def test_what_is_not_formatted_is_named(self):
         found = complaints("--assume-filename=sim/base/fake.hpp", input="int  two_spaces;\n")

@@ -78,6 +78,7 @@ class Run(Cli):
                  for g in ["stage", "kernel"]]
         self.assertEqual(*times)
 
+    @unittest.skipIf(os.environ.get("MLLMSIM_SANITIZE"), "a sanitizer takes memory of its own")
     def test_3072_gpus_by_kernel_fit_in_2_gib(self):
         self.run_mllmsim("run", OPTIMUS, "granularity=kernel")
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 2 * 1024 * 1024)  # KiB

@@ -238,7 +238,7 @@ TEST(LayerCosts, PackedSequencesAttendOnlyWithinThemselves) {
 // Eager InternViT, 8 tiles on 2 ranks: four RMSNorms of six kernels instead of one each, and q, k
 // and v copied twice. Backward, in bytes per value: a norm moves 60 and its weight's gradient 8
 // instead of 6 in all; q, k and v are copied with 8, the context with 4. Two norms see 8,200 rows
-// of 3,200 values (an encoder has no sequence parallelism), two (of q and k) of 13 heads of 128.
+// of 3,200 values (1,025 per tile cannot be split in two), two (of q and k) of 13 heads of 128.
 TEST(LayerCosts, EagerKernelsAreMoreAndSlower) {
   Software eager;
   eager.fused_kernels = eager.fused_norms = false;
