@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # Makes this checkout ready to use on Debian 12. Does only what is missing: a second call is quick.
 #
-#   ./setup.sh           what the program needs, and builds it: build/release/bin/mllmsim
-#   ./setup.sh tests     also what the tests need, and builds them
+#   ./setup.sh                 what the programs need, and builds them: build/release/bin/mllmsim
+#   ./setup.sh tests           also what the tests need, and builds them
+#   ./setup.sh tests PRESET    the same for asan-ubsan, tsan or lto, in build/PRESET
 #
 # 1. Debian packages (with sudo unless root)   2. Python wheels into .venv: pyarrow brings Arrow C++
-# 3. cmake --preset release                    4. ninja
+# 3. cmake --preset PRESET                     4. ninja
 # Talk goes to stderr, logs to build/logs. A failing step is named and its exit code returned.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 what=${1:-program}
+preset=${2:-release}
 
 packages=(
   g++ cmake ninja-build python3-venv gnuplot-nox
@@ -18,21 +20,31 @@ packages=(
   libeigen3-dev libfmt-dev libtbb-dev libtomlplusplus-dev
 )
 wheels=(pyarrow==25.0.1)
-target=mllmsim
 case $what in
   program) ;;
   tests)
-    packages+=(chromium libbenchmark-dev libgtest-dev librapidcheck-dev munge slurm-wlm)
+    packages+=(chromium clang-format-14 libbenchmark-dev libgtest-dev librapidcheck-dev munge slurm-wlm)
     wheels+=(pandas==3.1.1 duckdb==2.0.0)
-    target=all
     ;;
   *)
     echo "setup.sh: expected 'program' or 'tests', not '$what'" >&2
     exit 2
     ;;
 esac
+case $what-$preset in  # a sanitizer's build holds what its tests run, see testPresets
+  program-release) targets=(mllmsim mllmsim-calibrate) ;;
+  tests-release) targets=(all) ;;
+  tests-asan-ubsan)
+    targets=(mllmsim test_{sim,cost_models,calibrate,strategies,scenarios,results}) ;;
+  tests-tsan) targets=(mllmsim test_{calibrate,results}) ;;
+  tests-lto) targets=(mllmsim) ;;
+  *)
+    echo "setup.sh: expected asan-ubsan, tsan or lto, not '$preset'" >&2
+    exit 2
+    ;;
+esac
 
-build=$root/build/release
+build=$root/build/$preset
 logs=$root/build/logs
 stamp=$root/.venv/installed-wheels
 
@@ -92,21 +104,21 @@ install_wheels() {
 # The tests always configure: their packages may have come since the last time.
 configure() {
   [ "$what" = program ] && [ "$build/build.ninja" -nt "$stamp" ] && return
-  say "configuring"
+  say "configuring $preset"
   if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
-  step cmake cmake -S "$root" --preset release
+  step "cmake-$preset" cmake -S "$root" --preset "$preset"
 }
 
 compile() {
   if [ -x "$build/bin/mllmsim" ]; then
-    step ninja ninja -C "$build" "$target"
+    step "ninja-$preset" ninja -C "$build" "${targets[@]}"
     return
   fi
-  say "building; the first time takes some minutes"
+  say "building $preset; the first time takes some minutes"
   if [ -t 2 ]; then  # ninja shows its progress and errors
-    ninja -C "$build" "$target" >&2 || { status=$?; say "step 'ninja' failed"; exit "$status"; }
+    ninja -C "$build" "${targets[@]}" >&2 || { status=$?; say "step 'ninja' failed"; exit "$status"; }
   else
-    step ninja ninja -C "$build" "$target"
+    step "ninja-$preset" ninja -C "$build" "${targets[@]}"
   fi
 }
 

@@ -78,6 +78,7 @@ class Run(Cli):
                  for g in ["stage", "kernel"]]
         self.assertEqual(*times)
 
+    @unittest.skipIf(os.environ.get("MLLMSIM_SANITIZE"), "a sanitizer takes memory of its own")
     def test_3072_gpus_by_kernel_fit_in_2_gib(self):
         self.run_mllmsim("run", OPTIMUS, "granularity=kernel")
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 2 * 1024 * 1024)  # KiB
@@ -154,7 +155,9 @@ class Calibrate(Cli):
         self.run_mllmsim("calibrate", "scale", self.CALIBRATIONS / "a100-sxm4-80g.json", "--gemm", "1.1", "--out", scaled)
         runs = [json.loads(self.run_mllmsim("run", INTERNVL, "--json", *more).stdout)["runs"][0]
                 for more in [[], [f"calibration={scaled}"]]]
+        # More than 40 % of the step are GEMMs, and less than all of it.
         self.assertGreater(runs[1]["iteration_s"], 1.04 * runs[0]["iteration_s"])
+        self.assertLess(runs[1]["iteration_s"], 1.1 * runs[0]["iteration_s"])
         self.assertGreater(runs[1]["cost_share_transferred"], runs[0]["cost_share_transferred"])
 
     def test_a_run_says_what_it_rests_on(self):
@@ -214,7 +217,8 @@ class Shipped(Cli):
         for run in sorted(RUNS.glob("*.toml")):
             with self.subTest(run.stem):
                 result = json.loads(self.run_mllmsim("run", run, "--json").stdout)["runs"][0]
-                self.assertGreater(result["iteration_s"], 0)
+                self.assertAlmostEqual(result["gpu_days"] * 86400 / result["gpus"] / result["iteration_s"],
+                                       result["samples"] / result["global_batch_size"], places=6)
 
     def test_every_shipped_model_can_be_simulated(self):
         models = self.run_mllmsim("list", "models").stdout.split("encoders\n")[0].splitlines()[1:]

@@ -225,7 +225,7 @@ class Again(Cli):
         self.assertIn("2 earlier results", done.stderr)
         for old, new in zip(before, self.rows("s")):
             self.assertGreater(new["iteration_s"], 1.04 * old["iteration_s"])
-
+            self.assertLess(new["iteration_s"], 1.1 * old["iteration_s"])
 
     def test_a_changed_data_set_is_noticed(self):
         lengths = self.dir / "lengths.json"

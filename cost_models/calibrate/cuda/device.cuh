@@ -1,7 +1,8 @@
 // What the kernels share: bf16 in packs of eight, reductions, dynamic shared memory.
 //
-// Kernels use only what tests/calibrate/cuda_emulation.hpp can stand in for (no static __shared__,
-// shuffles by xor, WMMA through memory): their arithmetic is tested on machines without a GPU.
+// Kernels use only what tests/cost_models/calibrate/cuda_emulation.hpp can stand in for (no static
+// __shared__, shuffles by xor, WMMA through memory): their arithmetic is tested on machines without
+// a GPU.
 #pragma once
 
 #ifdef __CUDACC__

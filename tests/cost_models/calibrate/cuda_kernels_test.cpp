@@ -1,5 +1,5 @@
 // The CUDA kernels, emulated on the CPU, against formulas written down plainly.
-#include "tests/calibrate/cuda_emulation.hpp"
+#include "tests/cost_models/calibrate/cuda_emulation.hpp"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"

@@ -8,7 +8,7 @@
 #include "cost_models/calibrate/plan.hpp"
 #include "cost_models/calibrate/rendezvous.hpp"
 #include "sim/base/errors.hpp"
-#include "tests/calibrate/temporary.hpp"
+#include "tests/cost_models/calibrate/temporary.hpp"
 
 namespace mllmsim::calibrate {
 using namespace costs;

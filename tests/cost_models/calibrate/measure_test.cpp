@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/calibrate/fake_backend.hpp"
+#include "tests/cost_models/calibrate/fake_backend.hpp"
 
 namespace mllmsim::calibrate {
 using namespace costs;

@@ -7,8 +7,8 @@
 
 #include "cost_models/calibrate/run.hpp"
 #include "sim/base/errors.hpp"
-#include "tests/calibrate/fake_backend.hpp"
-#include "tests/calibrate/temporary.hpp"
+#include "tests/cost_models/calibrate/fake_backend.hpp"
+#include "tests/cost_models/calibrate/temporary.hpp"
 
 namespace mllmsim::calibrate {
 using namespace costs;
