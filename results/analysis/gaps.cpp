@@ -9,7 +9,7 @@
 
 #include "cost_models/kernels/names.hpp"
 #include "sim/base/errors.hpp"
-#include "strategies/job/strategy.hpp"
+#include "strategies/registry/registry.hpp"
 
 namespace mllmsim::analysis {
 namespace {
@@ -128,7 +128,7 @@ Gaps gaps_of(const scenarios::Scenario& scenario, bool all) {
   Recorder recorder(*kernels);
   costs::LayerCosts layers(job.model, job.parallelism, job.software, *kernels, job.cluster);
   const Network network(job.cluster);
-  const Plan plan = find_strategy(job.strategy)->make()->plan(job, {network, *kernels, layers});
+  const Plan plan = make_plan(job, {network, *kernels, layers});
 
   std::map<Kernel, std::pair<Seconds, costs::Source>> times;
   Seconds total{};

@@ -11,9 +11,9 @@
 #include "results/run/measure_step.hpp"
 #include "sim/account/memory.hpp"
 #include "sim/base/errors.hpp"
-#include "strategies/job/strategy.hpp"
 #include "strategies/plans/partition.hpp"
 #include "strategies/plans/pass.hpp"
+#include "strategies/registry/registry.hpp"
 #include "strategies/run/plan_memory.hpp"
 
 namespace mllmsim::results {
@@ -260,15 +260,13 @@ RunResult run_scenario(const scenarios::Scenario& scenario, const RunOptions& op
   }
   scenarios::InputFiles own;
   scenarios::InputFiles& files = options.files ? *options.files : own;
-  const StrategyInfo* strategy = find_strategy(job.strategy);
-  check(strategy != nullptr, "the reader lets only registered strategies pass");
   const Network network(job.cluster);
   const auto calibrated = costs::kernel_costs(files.calibration(scenario.calibration), job.cluster);
   const costs::ScaledCosts kernels(*calibrated, options.factors);
   costs::LayerCosts layers(job.model, job.parallelism, job.software, kernels, job.cluster);
   const CostContext costs{network, kernels, layers};
   const auto started = std::chrono::steady_clock::now();
-  Plan plan = strategy->make()->plan(job, costs);
+  Plan plan = make_plan(job, costs);
   const std::chrono::duration<double> planning = std::chrono::steady_clock::now() - started;
   std::vector<StepFigures> steps;
   if (plan.pass)

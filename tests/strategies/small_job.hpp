@@ -7,8 +7,8 @@
 #include "sim/account/bubbles.hpp"
 #include "sim/account/memory.hpp"
 #include "sim/kernel/simulation.hpp"
-#include "strategies/job/strategy.hpp"
 #include "strategies/lower/lower.hpp"
+#include "strategies/registry/registry.hpp"
 
 namespace mllmsim {
 using namespace costs;
@@ -61,10 +61,7 @@ inline Job small_job() {
   return job;
 }
 
-inline void use_defaults(Job& job) {
-  for (const OptionSpec& o : find_strategy(job.strategy)->options)
-    job.options.try_emplace(o.name, o.default_value);
-}
+inline void use_defaults(Job& job) { set_defaults(*find_strategy(job.strategy), job.options); }
 
 struct Simulated {
   Plan plan;
@@ -97,7 +94,7 @@ struct JobCosts {
 inline Simulated simulate_job(Job job) {
   use_defaults(job);
   JobCosts costs(job);
-  const Plan plan = find_strategy(job.strategy)->make()->plan(job, costs.context());
+  const Plan plan = make_plan(job, costs.context());
   return simulate_plan(job, plan, costs.context());
 }
 
