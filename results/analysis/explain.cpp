@@ -93,7 +93,7 @@ std::vector<Remedy> remedies_for(const Explanation& e, const scenarios::Scenario
   out.back().same_micro_batches = true;
   if (job.data.set)
     add("packed data", "data.batching=\"isf\"",
-        job.data.batching >= Batching::isf ? "the data are packed already" : nullptr);
+        data::is_packed(job.data.batching) ? "the data are packed already" : nullptr);
   add("more micro-batches",
       fmt::format("parallelism.global_batch_size={}", 2 * job.parallelism.global_batch_size),
       nullptr);

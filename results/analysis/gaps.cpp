@@ -10,6 +10,7 @@
 #include "cost_models/kernels/names.hpp"
 #include "sim/base/errors.hpp"
 #include "strategies/lower/encoder_kernels.hpp"
+#include "strategies/registry/registry.hpp"
 #include "strategies/run/job_costs.hpp"
 
 namespace mllmsim::analysis {
@@ -162,7 +163,7 @@ class KernelTimes {
 
 KernelTimes kernel_times(const Job& job, const costs::KernelCosts& kernels) {
   run::JobCosts costs(job, kernels);
-  const Plan plan = run::plan_job(job, costs.context());
+  const Plan plan = make_plan(job, costs.context());
   KernelTimes times(job, kernels);
   std::vector<Chunk> pipeline;
   for (const std::vector<Chunk>& rank : plan.stages)

@@ -7,7 +7,7 @@
 #include "results/cli/command.hpp"
 #include "scenarios/files/shipped_files.hpp"
 #include "sim/base/errors.hpp"
-#include "strategies/job/strategy.hpp"
+#include "strategies/registry/registry.hpp"
 
 namespace po = boost::program_options;
 
@@ -21,7 +21,7 @@ void print(const std::string& title, const std::vector<scenarios::ShippedFile>& 
 
 void print_strategies() {
   std::cout << "strategies\n";
-  for (const StrategyInfo& s : strategies()) {
+  for (const Strategy& s : strategies()) {
     fmt::print("  {:<34} {}\n", s.name, s.description);
     for (const OptionSpec& o : s.options) {
       std::string choices;

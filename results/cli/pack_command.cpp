@@ -73,7 +73,7 @@ Figures judge(const std::string& algorithm, const data::DataSet& data, const dat
 data::Packing timed_pack(const std::string& algorithm, const data::DataSet& data,
                          const PackOptions& options, double& seconds) {
   const auto start = std::chrono::steady_clock::now();
-  data::Packing packing = algorithm == "isf"
+  data::Packing packing = algorithm == costs::name_of(data::Batching::isf)
                               ? data::pack_isf(data.samples, {options.limits, options.keep,
                                                               options.rounds, options.seed})
                               : data::pack_best_fit(data.samples, options.limits);
@@ -217,9 +217,12 @@ PackOptions options_of(const po::variables_map& values, const data::DataSet& dat
 
 std::vector<std::string> algorithms_of(const po::variables_map& values) {
   const auto name = values["algorithm"].as<std::string>();
-  if (name == "both") return {"isf", "best-fit"};
-  if (name == "isf" || name == "best-fit") return {name};
-  throw UserError("command line", "--algorithm", "expected isf, best-fit or both, found " + name);
+  const std::string isf(costs::name_of(data::Batching::isf));
+  const std::string best_fit(costs::name_of(data::Batching::best_fit));
+  if (name == "both") return {isf, best_fit};
+  if (name == isf || name == best_fit) return {name};
+  throw UserError("command line", "--algorithm",
+                  fmt::format("expected {}, {} or both, found {}", isf, best_fit, name));
 }
 
 data::DataSet data_of(const std::vector<std::string>& words, std::uint64_t seed) {

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "strategies/registry/registry.hpp"
+
 namespace mllmsim::scenarios {
 namespace {
 
@@ -135,6 +137,13 @@ void check_parallelism(const Job& job, const Node& run, Problems& problems) {
   if (block_count(job.model) == 0) return;
   checker.layers();
   checker.tensor_parallel();
+}
+
+void check_strategy(const Job& job, const Node& run, Problems& problems) {
+  const Strategy* strategy = find_strategy(job.strategy);
+  if (job.given_times || !strategy) return;
+  for (const Problem& p : option_problems(*strategy, job))
+    problems.add(nearest(run, p.key).position, p.key, p.message);
 }
 
 void check_data(const Job& job, const Node& run, Problems& problems) {

@@ -13,6 +13,8 @@ std::int64_t block_count(const Model& model);
 
 // The parts of the job they look at must each be right; `run` is only for positions.
 void check_parallelism(const Job& job, const Node& run, Problems& problems);
+// The options against the job that the strategy has to plan for.
+void check_strategy(const Job& job, const Node& run, Problems& problems);
 void check_data(const Job& job, const Node& run, Problems& problems);
 
 }  // namespace mllmsim::scenarios

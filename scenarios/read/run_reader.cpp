@@ -8,7 +8,7 @@
 #include "scenarios/data_sets/data_mixture.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/text.hpp"
-#include "strategies/job/strategy.hpp"
+#include "strategies/registry/registry.hpp"
 
 namespace mllmsim::scenarios {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 constexpr std::initializer_list<const char*> kRecomputeNames = {"none", "selective", "full"};
 constexpr Range kBatch{1, 1e9};
 
-// An option's value, of the type its default has.
+// An option's value, if one is given that it accepts.
 std::optional<OptionValue> read_option(TableReader& reader, const OptionSpec& spec) {
   return std::visit(
       [&](auto value) -> std::optional<OptionValue> {
@@ -27,36 +27,30 @@ std::optional<OptionValue> read_option(TableReader& reader, const OptionSpec& sp
         else
           right = reader.read(spec.name, value, kAnyNumber);
         if (!right) return std::nullopt;
-        if constexpr (std::is_same_v<T, std::string>) {
-          const auto& names = spec.choices;
-          if (!names.empty() && std::find(names.begin(), names.end(), value) == names.end()) {
-            reader.problem(spec.name, fmt::format("expected {}, found \"{}\"{}", one_of(names),
-                                                  value, did_you_mean(value, names)));
-            return std::nullopt;
-          }
-        }
-        return value;
+        std::string problem = problem_with(spec, value);
+        if (problem.empty()) return value;
+        reader.problem(spec.name, std::move(problem));
+        return std::nullopt;
       },
       spec.default_value);
 }
 
-void read_options(TableReader& reader, const StrategyInfo& strategy, Options& options) {
-  for (const OptionSpec& spec : strategy.options) {
-    options[spec.name] = spec.default_value;
-    if (const auto value = read_option(reader, spec)) options[spec.name] = *value;
-  }
+void read_options(TableReader& reader, const Strategy& strategy, Options& options) {
+  for (const OptionSpec& spec : strategy.options)
+    if (auto value = read_option(reader, spec)) options[spec.name] = std::move(*value);
+  set_defaults(strategy, options);
 }
 
-const StrategyInfo* known_strategy(const Node& name, const std::string& key, Problems& problems) {
+const Strategy* known_strategy(const Node& name, const std::string& key, Problems& problems) {
   if (!name.is<std::string>()) {
     problems.add(name.position, key,
                  fmt::format("expected a strategy's name, found {}", describe(name)));
     return nullptr;
   }
   const auto& text = name.as<std::string>();
-  if (const StrategyInfo* info = find_strategy(text)) return info;
+  if (const Strategy* known = find_strategy(text)) return known;
   std::vector<std::string> names;
-  for (const StrategyInfo& info : strategies()) names.push_back(info.name);
+  for (const Strategy& s : strategies()) names.push_back(s.name);
   problems.add(name.position, key,
                fmt::format("no strategy named {}{}", describe(name), did_you_mean(text, names)));
   return nullptr;
@@ -125,7 +119,7 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
   const bool named = reader.read("set", name);
   if (reader.read("max_tiles", max_tiles))
     changes.push_back(fmt::format("max_tiles={}", max_tiles));
-  reader.read("batching", data.batching, {"random", "length", "device", "isf", "best-fit"});
+  reader.read("batching", data.batching);
   reader.read("pack_tiles", data.pack_limits.tiles);
   reader.read("pack_tokens", data.pack_limits.tokens);
   reader.read("keep_tiles", data.keep_limits.tiles);
@@ -220,13 +214,13 @@ void read_strategy(TableReader& run, Job& job, Problems& problems) {
     name.position = written->position;
     if (const Node* given = written->find("name")) name = *given;
   }
-  const StrategyInfo* info = known_strategy(name, key, problems);
-  if (!info) return;  // whose options they are is not known
-  job.strategy = info->name;
+  const Strategy* strategy = known_strategy(name, key, problems);
+  if (!strategy) return;  // whose options they are is not known
+  job.strategy = strategy->name;
   Node none;
   TableReader reader(written && written->is<Node::Table>() ? *written : none, "strategy", problems);
   reader.find("name");
-  read_options(reader, *info, job.options);
+  read_options(reader, *strategy, job.options);
 }
 
 }  // namespace mllmsim::scenarios

@@ -65,7 +65,9 @@ class RunReader {
     job_.data = read_data(table(reader, "data"), !job_.given_times, out_.file.parent_path(),
                           job_.seed, files_, problems_);
     data_right_ = problems_.count() == before_data;
+    const std::size_t before_strategy = problems_.count();
     read_strategy(reader, job_, problems_);
+    strategy_right_ = problems_.count() == before_strategy;
     read_model_and_cluster(reader);
     read_calibration(reader);
   }
@@ -110,6 +112,7 @@ class RunReader {
     derive_virtual_stages(written);
     if (problems_.count() != before) return;
     check_parallelism(job_, run_, problems_);
+    if (strategy_right_ && problems_.count() == before) check_strategy(job_, run_, problems_);
     if (data_right_) check_data(job_, run_, problems_);
   }
 
@@ -188,7 +191,7 @@ class RunReader {
   Job& job_;
   InputFiles& files_;
   Problems& problems_;
-  bool data_right_ = true;
+  bool data_right_ = true, strategy_right_ = true;
 };
 
 Scenario resolved_scenario(const fs::path& file, std::string name, Node run,

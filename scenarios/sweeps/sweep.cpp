@@ -10,7 +10,7 @@
 #include "scenarios/tree/problems.hpp"
 #include "scenarios/tree/toml_reader.hpp"
 #include "sim/base/text.hpp"
-#include "strategies/job/strategy.hpp"
+#include "strategies/registry/registry.hpp"
 
 namespace mllmsim::scenarios {
 namespace {
@@ -162,7 +162,7 @@ class SweepReader {
 
   void read_strategies(const Node& written, const std::string& key) {
     std::vector<std::string> known;
-    for (const StrategyInfo& info : strategies()) known.push_back(info.name);
+    for (const Strategy& s : strategies()) known.push_back(s.name);
     Values names;
     const auto add = [&](const std::string& name, const Position& position) {
       Node node;

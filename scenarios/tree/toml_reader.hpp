@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cost_models/kernels/names.hpp"
 #include "scenarios/tree/node.hpp"
 #include "scenarios/tree/problems.hpp"
 #include "scenarios/tree/quantity.hpp"
@@ -59,6 +60,17 @@ class TableReader {
   // One of `names`, which stand in the order of the enum.
   template <class Enum>
   bool read(std::string_view key, Enum& out, std::initializer_list<const char*> names) {
+    std::size_t choice = 0;
+    if (!read_choice(key, choice, {names.begin(), names.end()})) return false;
+    out = static_cast<Enum>(choice);
+    return true;
+  }
+
+  // One of the names in the enum's table.
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  bool read(std::string_view key, Enum& out) {
+    const auto& names = costs::Names<Enum>::list;
     std::size_t choice = 0;
     if (!read_choice(key, choice, {names.begin(), names.end()})) return false;
     out = static_cast<Enum>(choice);

@@ -54,10 +54,10 @@ void deal_evenly(std::span<const Sample> samples, std::span<SampleIndex> group, 
 
 void group_samples(std::span<const Sample> samples, const BatchOptions& options,
                    std::span<SampleIndex> order) {
-  if (options.grouping == Grouping::random) return;
+  if (options.batching == Batching::random) return;
   const auto ranks = static_cast<std::size_t>(options.ranks);
   const std::size_t at_once = static_cast<std::size_t>(options.micro_batch_size) * ranks;
-  const bool by_length = options.grouping == Grouping::length;
+  const bool by_length = options.batching == Batching::length;
   const std::size_t sorted_together =
       by_length ? at_once * static_cast<std::size_t>(options.mega_batch) : at_once;
   for (std::size_t i = 0; i < order.size(); i += sorted_together)
@@ -77,6 +77,7 @@ Batches make_batches(std::span<const Sample> samples, const BatchOptions& option
   check(options.micro_batch_size > 0 && options.ranks > 0 && options.micro_batches_per_rank > 0 &&
             options.mega_batch > 0,
         "batches have positive sizes");
+  check(!is_packed(options.batching), "packs are batched by batches_of_packs");
   Batches batches;
   batches.ranks = options.ranks;
   batches.micro_batches_per_rank = options.micro_batches_per_rank;

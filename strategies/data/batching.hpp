@@ -6,11 +6,13 @@
 // (drop_last).
 #pragma once
 
+#include "cost_models/kernels/names.hpp"
 #include "strategies/data/samples.hpp"
 
 namespace mllmsim::data {
 
-enum class Grouping : std::uint8_t {
+enum class Batching : std::uint8_t {
+  // micro_batch_size samples each, padded; in shuffled order.
   random,
   // Shuffled samples are sorted by length in mega-batches; neighbours go to the ranks in turn, as
   // in Hugging Face's group_by_length. Micro-batches hold similar lengths, and ranks as well.
@@ -19,7 +21,12 @@ enum class Grouping : std::uint8_t {
   // tokens, as in LLaVA's split_to_even_chunks. Ranks get similar sums; micro-batches hold all
   // lengths.
   device,
+  // One pack per micro-batch, as strategies/data/packing/ makes them.
+  isf,
+  best_fit,
 };
+
+constexpr bool is_packed(Batching batching) { return batching >= Batching::isf; }
 
 // Whether the LLM sees a micro-batch as rows padded to the longest sample, or as one packed
 // sequence.
@@ -44,11 +51,11 @@ struct Batches {
 };
 
 struct BatchOptions {
-  Grouping grouping = Grouping::random;
-  std::int64_t micro_batch_size = 4;  // samples
+  Batching batching = Batching::random;  // one that is not packed
+  std::int64_t micro_batch_size = 4;     // samples
   std::int64_t ranks = 1;
   std::int64_t micro_batches_per_rank = 1;
-  // Grouping::length sorts this many micro-batches of every rank together. Three pad as much as the
+  // Batching::length sorts this many micro-batches of every rank together. Three pad as much as the
   // paper's length-group; Hugging Face's 50 micro-batches of all ranks pad less.
   std::int64_t mega_batch = 3;
   std::uint64_t seed = 1;
@@ -81,3 +88,9 @@ struct DistRatio {
 DistRatio dist_ratio(std::span<const Sample> samples, const Batches& batches);
 
 }  // namespace mllmsim::data
+
+template <>
+struct mllmsim::costs::Names<mllmsim::data::Batching> {
+  static constexpr std::array<std::string_view, 5> list{"random", "length", "device", "isf",
+                                                        "best-fit"};
+};

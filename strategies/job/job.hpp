@@ -2,24 +2,20 @@
 // overrides.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "sim/world/batch.hpp"
 #include "sim/world/cluster.hpp"
 #include "sim/world/model.hpp"
 #include "sim/world/parallelism.hpp"
+#include "strategies/data/batching.hpp"
 #include "strategies/data/samples.hpp"
+#include "strategies/job/options.hpp"
 
 namespace mllmsim {
-
-// How samples form micro-batches: micro_batch_size of them, padded, in one of three orders; or one
-// pack each. See strategies/data/batching.hpp and strategies/omnibal/packing.hpp.
-enum class Batching : std::uint8_t { random, length, device, isf, best_fit };
 
 // Every sample alike, or every sample of a data set with its own length.
 struct Data {
@@ -29,7 +25,7 @@ struct Data {
   double tiles_per_sample = 0;
 
   std::shared_ptr<const data::DataSet> set;  // null: all samples alike
-  Batching batching = Batching::random;
+  data::Batching batching = data::Batching::random;
   data::Load pack_limits{};  // Q_v and Q_t; 0: chosen as the paper does
   data::Load keep_limits{};  // Q'_v and Q'_t of ISF; 0: the paper's
   std::int64_t steps = 0;    // to simulate, spread evenly over the pass; 0: all
@@ -49,10 +45,6 @@ struct GivenTimes {
   std::vector<Seconds> forward, backward;
   Seconds p2p{};
 };
-
-using OptionValue =
-    std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>>;
-using Options = std::map<std::string, OptionValue>;
 
 enum class Granularity : std::uint8_t { stage, kernel };
 

@@ -1,46 +1,38 @@
-// The interface of a strategy, and the registry that `mllmsim list` and the property tests iterate.
-//
-// A strategy turns a job and the cost of its layers into a Plan; it never touches a timeline. To
-// add one, write one .cpp: implement Strategy, list its options, and put a
-// `const Registration r{...}` at namespace scope.
+// A strategy: a name, a line of text, options, and a function that turns a job and the cost of its
+// layers into a Plan. It never touches a timeline. Each is defined in one .cpp and listed in
+// strategies/registry/.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "strategies/job/cost_context.hpp"
 #include "strategies/job/job.hpp"
+#include "strategies/job/options.hpp"
 #include "strategies/job/plan.hpp"
 
 namespace mllmsim {
 
-struct OptionSpec {
-  std::string name;
-  std::string description;
-  OptionValue default_value;           // its alternative is the option's type
-  std::vector<std::string> choices{};  // for strings; empty: any
-};
-
-class Strategy {
- public:
-  virtual ~Strategy() = default;
-  virtual Plan plan(const Job& job, const CostContext& costs) const = 0;
-};
-
-struct StrategyInfo {
+struct Strategy {
   std::string name;
   std::string description;  // one line
   std::vector<OptionSpec> options;
-  std::unique_ptr<Strategy> (*make)();
+  // The job has all options, each within its range. UserError if the strategy cannot do the job.
+  Plan (*plan)(const Job&, const CostContext&);
+  // What is wrong between the options and the rest of the job, which no range can say; each problem
+  // has the option's key ("strategy.radius") and no place. Null: nothing can be.
+  std::vector<Problem> (*check)(const Job&) = nullptr;
 };
 
-// All registered strategies, by name.
-const std::vector<StrategyInfo>& strategies();
-const StrategyInfo* find_strategy(const std::string& name);
+// The default value of every option of the strategy that is not set.
+void set_defaults(const Strategy& strategy, Options& options);
 
-struct Registration {
-  explicit Registration(StrategyInfo info);
-};
+// All that is wrong with the job's options: unknown, of another type, out of range, or at odds with
+// the rest of the job. Options that are not set count as their defaults.
+std::vector<Problem> option_problems(const Strategy& strategy, Job job);
+
+// Plans with this strategy, whatever job.strategy says; options that are not set are the defaults.
+// UserError if option_problems() finds any.
+Plan make_plan(const Strategy& strategy, Job job, const CostContext& costs);
 
 }  // namespace mllmsim

@@ -47,7 +47,7 @@ std::vector<Bytes> peak_memory(const Job& job, const CostContext& costs, const M
 }
 
 void adapt_recompute(const Job& job, const CostContext& costs, const MicroBatch& largest,
-                     Plan& plan) {
+                     Bytes budget, Plan& plan) {
   const std::size_t ranks = plan.stages.size();
   std::vector<std::vector<Place>> blocks;
   for (const auto& chunks : plan.stages)
@@ -69,7 +69,7 @@ void adapt_recompute(const Job& job, const CostContext& costs, const MicroBatch&
     const std::vector<Bytes> peaks = peak_memory(job, costs, largest, with(tried));
     for (std::size_t r = 0; r < ranks; ++r) {
       if (fits[r] == limit[r]) continue;
-      if (peaks[r] <= job.cluster.gpu_memory)
+      if (peaks[r] <= budget)
         fits[r] = tried[r];
       else
         limit[r] = tried[r] - 1;

@@ -12,10 +12,10 @@
 
 namespace mllmsim::omnibal {
 
-// Switches recomputation off in plan.stages where it fits. Blocks that the job does not recompute
-// stay as they are.
+// Switches recomputation off in plan.stages where that fits into `budget` bytes per GPU. Blocks
+// that the job does not recompute stay as they are.
 void adapt_recompute(const Job& job, const CostContext& costs, const MicroBatch& largest,
-                     Plan& plan);
+                     Bytes budget, Plan& plan);
 
 // The memory one GPU of each pipeline rank needs if every micro-batch is `micro_batch`.
 std::vector<Bytes> peak_memory(const Job& job, const CostContext& costs,

@@ -8,11 +8,6 @@
 namespace mllmsim::omnibal {
 namespace {
 
-template <class T>
-const T& option(const Job& job, const char* name) {
-  return std::get<T>(job.options.at(name));
-}
-
 PartitionCosts partition_costs(const Job& job, costs::LayerCosts& layer_costs,
                                const std::vector<Layer>& layers, const MicroBatch& mb) {
   PartitionCosts costs;
@@ -25,40 +20,47 @@ PartitionCosts partition_costs(const Job& job, costs::LayerCosts& layer_costs,
   return costs;
 }
 
-SearchOptions search_options(const Job& job) {
-  SearchOptions options;
-  options.radius = static_cast<int>(option<std::int64_t>(job, "radius"));
-  options.simulated = static_cast<std::size_t>(option<std::int64_t>(job, "simulated"));
-  if (options.radius < 0 || options.radius > 10)
-    throw UserError("", "strategy.radius", "expected 0 to 10");
-  if (option<std::int64_t>(job, "simulated") < 1)
-    throw UserError("", "strategy.simulated", "expected at least 1");
-  return options;
+SearchOptions search_options(const Options& options) {
+  return {static_cast<int>(option<std::int64_t>(options, "radius")),
+          static_cast<std::size_t>(option<std::int64_t>(options, "simulated"))};
 }
 
 }  // namespace
 
 std::vector<OptionSpec> omnibal_options() {
-  return {{"data", "pack samples; otherwise as data.batching says", true},
-          {"model",
-           "search a balanced partition; otherwise cut by parameters, an LLM alone by time", true},
-          {"memory", "recompute only what does not fit; otherwise as the job says", true},
-          {"packing", "the packer", std::string("isf"), {"isf", "best-fit"}},
-          {"search",
+  using data::Batching;
+  return {
+      {"data", "pack samples; otherwise as data.batching says", true},
+      {"model", "search a balanced partition; otherwise cut by parameters, an LLM alone by time",
+       true},
+      {"memory", "recompute only what does not fit; otherwise as the job says", true},
+      {.name = "packing",
+       .description = "the packer",
+       .default_value = std::string(costs::name_of(Batching::isf)),
+       .choices = {std::string(costs::name_of(Batching::isf)),
+                   std::string(costs::name_of(Batching::best_fit))}},
+      {.name = "search",
+       .description =
            "paper: radius around a greedy cut; exact: dynamic programming, then simulated moves",
-           std::string("paper"),
-           {"paper", "exact"}},
-          {"radius", "layers by which each cut may move from the greedy one", std::int64_t{1}},
-          {"simulated", "best-ranked cuts that are simulated", std::int64_t{15}}};
+       .default_value = std::string("paper"),
+       .choices = {"paper", "exact"}},
+      {.name = "radius",
+       .description = "layers by which each cut may move from the greedy one",
+       .default_value = std::int64_t{1},
+       .range = {0, 10}},
+      {.name = "simulated",
+       .description = "best-ranked cuts that are simulated",
+       .default_value = std::int64_t{15},
+       .range = {1, 1e6}}};
 }
 
-bool is_on(const Job& job, const char* name) { return option<bool>(job, name); }
+bool is_on(const Job& job, const char* name) { return option<bool>(job.options, name); }
 
 Job with_packs(const Job& job) {
   Job packed = job;
   if (is_on(job, "data"))
     packed.data.batching =
-        option<std::string>(job, "packing") == "isf" ? Batching::isf : Batching::best_fit;
+        costs::named<data::Batching>(option<std::string>(job.options, "packing")).value();
   return packed;
 }
 
@@ -74,10 +76,9 @@ std::vector<std::vector<Chunk>> balanced_partition(const Job& packed, const Cost
     plan.stages = plans::stages_from(packed, layers, cut);
     return simulate_plan(packed, plan, costs).span();
   };
-  const SearchOptions options = search_options(packed);
-  const Cut cut = option<std::string>(packed, "search") == "exact"
+  const Cut cut = option<std::string>(packed.options, "search") == "exact"
                       ? exact_cut(partition, stages, step_time)
-                      : search_cut(partition, stages, options, step_time);
+                      : search_cut(partition, stages, search_options(packed.options), step_time);
   return plans::stages_from(packed, layers, cut);
 }
 

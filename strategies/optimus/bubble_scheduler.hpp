@@ -12,61 +12,15 @@
 // only decide the order; what the order is worth is simulated.
 #pragma once
 
-#include <map>
+#include <vector>
 
-#include "strategies/lower/encoder_kernels.hpp"
+#include "strategies/job/encoder_plan.hpp"
+#include "strategies/optimus/encoder_work.hpp"
 #include "strategies/optimus/llm_timeline.hpp"
 
 namespace mllmsim::optimus {
 
 enum class Placement : std::uint8_t { coarse, fine };
-
-// What the scheduler needs to know of one encoder plan.
-class EncoderWork {
- public:
-  EncoderWork(const Job& job, const Plan& llm, const EncoderPlan& plan,
-              costs::LayerCosts& encoder_costs, const CostContext& costs);
-
-  struct Kernel {
-    Time time, slowed;  // alone, and beside a collective of the LLM
-    bool tp;
-    std::uint32_t layer;
-  };
-  // Of a wave with these micro-batches through an encoder stage.
-  const std::vector<Kernel>& kernels(std::uint32_t first, std::uint32_t count, int stage,
-                                     bool forward);
-  Time between_stages(int stage) const { return hops_[static_cast<std::size_t>(stage)]; }
-  Time to_llm(std::uint32_t group) const { return to_llm_[group]; }
-
-  const Plan& llm;
-  const EncoderPlan& plan;
-  int lanes = 1, groups = 1;
-  bool backward = true;              // gradients flow back into the last encoder stage
-  std::vector<bool> stage_backward;  // by encoder stage
-  // By encoder stage and layer: when a layer's parameters are gathered, counted from the step's
-  // start.
-  std::vector<std::vector<Time>> gathered;
-  // By encoder stage: buckets in the order their gradients are reduced.
-  struct Reduction {
-    std::uint32_t from, to;  // layers
-    Time time;
-  };
-  std::vector<std::vector<Reduction>> reductions;
-  Time all{};  // time of all waves' kernels on a rank, mean over ranks
-
- private:
-  struct Key {
-    std::vector<TokenBatch> tokens;
-    int stage;
-    bool forward;
-    auto operator<=>(const Key&) const = default;
-  };
-  costs::LayerCosts& costs_;
-  double slowdown_;
-  std::vector<Time> hops_, to_llm_;
-  std::map<Key, std::vector<Kernel>> known_;
-  bool uniform_ = true;
-};
 
 struct BubbleSchedule {
   std::vector<EncoderWave> waves;
@@ -75,7 +29,7 @@ struct BubbleSchedule {
 };
 
 // with_order: also the order of each rank's kernels, not only waves and estimate.
-BubbleSchedule schedule_encoders(EncoderWork& work, const LlmTimeline& llm, Placement placement,
-                                 std::size_t most_waves, bool with_order);
+BubbleSchedule schedule_encoders(const EncoderWork& work, const LlmTimeline& llm,
+                                 Placement placement, std::size_t most_waves, bool with_order);
 
 }  // namespace mllmsim::optimus

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/account/memory.hpp"
+#include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/plans/partition.hpp"
 
 namespace mllmsim::optimus {
@@ -19,14 +20,10 @@ std::vector<Layer> encoder_layers(const Model& model) {
 std::vector<Chunk> cut_encoders(const Job& job, costs::LayerCosts& costs, const MicroBatch& mb,
                                 int pp) {
   const std::vector<Layer> layers = encoder_layers(job.model);
-  std::vector<double> seconds;
-  for (const Layer& layer : layers) {
-    const costs::LayerTotals t = costs.total(layer, mb, plans::recompute_of(job, layer));
-    seconds.push_back(to_seconds(t.forward.time + t.recompute.time + t.backward.time).value);
-  }
   std::vector<Chunk> stages;
   std::size_t at = 0;
-  for (std::size_t size : plans::balanced_cut(seconds, static_cast<std::size_t>(pp))) {
+  for (std::size_t size :
+       plans::cut_by_time(job, costs, layers, mb, static_cast<std::size_t>(pp))) {
     Chunk& chunk = stages.emplace_back();
     for (std::size_t i = 0; i < size; ++i, ++at)
       chunk.push_back({layers[at], plans::recompute_of(job, layers[at])});
@@ -53,6 +50,46 @@ Bytes memory_of(const Job& job, const EncoderPlan& plan, costs::LayerCosts& cost
   return most;
 }
 
+// Divisors of the LLM's size that the search looks at.
+std::vector<int> sizes(int of_llm, int asked) {
+  std::vector<int> out;
+  for (int n = 1; n <= of_llm; ++n)
+    if (of_llm % n == 0 && (asked == 0 || n == asked)) out.push_back(n);
+  return out;
+}
+
+struct Found {
+  std::vector<RankedPlan> fit;
+  std::vector<std::pair<Bytes, RankedPlan>> too_large;
+};
+
+// Adds the schedules of one (pp, tp). Compositions: the group that finishes first takes the next
+// wave, until it has its share and a few more; with one group there is nothing to compose.
+void add_schedules(const Job& job, const Plan& llm, const LlmTimeline& timeline,
+                   const CostContext& costs, costs::LayerCosts& encoder_costs, Bytes left,
+                   Placement placement, RankedPlan candidate, Found& found) {
+  const EncoderWork work = encoder_work(job, llm, candidate.plan, encoder_costs, costs);
+  const auto groups = static_cast<std::size_t>(work.groups);
+  const std::size_t even = (work.waves() + groups - 1) / groups;
+  candidate.encoder_time = work.all;
+  candidate.estimate = kAlways;
+  for (std::size_t extra = 0; extra < (groups > 1 ? 3U : 1U); ++extra) {
+    const Bytes memory = memory_of(job, candidate.plan, encoder_costs, llm, even + extra);
+    const bool fits = memory <= left;
+    if (!fits && extra > 0) break;
+    BubbleSchedule s = schedule_encoders(work, timeline, placement, even + extra, false);
+    if (extra > 0 && s.estimate >= candidate.estimate) break;
+    candidate.estimate = s.estimate;
+    RankedPlan next = candidate;
+    next.plan.waves = std::move(s.waves);
+    next.most_waves = even + extra;
+    if (fits)
+      found.fit.push_back(std::move(next));
+    else
+      found.too_large.emplace_back(memory, std::move(next));
+  }
+}
+
 }  // namespace
 
 std::vector<RankedPlan> search_encoder_plans(const Job& job, const Plan& llm,
@@ -60,61 +97,32 @@ std::vector<RankedPlan> search_encoder_plans(const Job& job, const Plan& llm,
                                              const SearchSpace& space, Placement placement) {
   const Parallelism& p = job.parallelism;
   const std::size_t layers = encoder_layers(job.model).size();
-  const auto n = llm.micro_batches.front().size();
-  Bytes left = space.memory_left.front();
-  for (Bytes b : space.memory_left) left = std::min(left, b);
-
-  std::vector<RankedPlan> ranked;
-  std::vector<std::pair<Bytes, RankedPlan>> too_large;
-  for (int tp = 1; tp <= p.tensor_model_parallel_size; ++tp) {
-    if (p.tensor_model_parallel_size % tp != 0 || (space.tp > 0 && tp != space.tp)) continue;
+  const Bytes left = *std::min_element(space.memory_left.begin(), space.memory_left.end());
+  Found found;
+  for (const int tp : sizes(p.tensor_model_parallel_size, space.tp)) {
     Parallelism own = p;
     own.tensor_model_parallel_size = tp;
     costs::LayerCosts encoder_costs(job.model, own, job.software, costs.kernels, job.cluster);
-    for (int pp = 1; pp <= p.pipeline_model_parallel_size; ++pp) {
-      if (p.pipeline_model_parallel_size % pp != 0 || (space.pp > 0 && pp != space.pp)) continue;
+    for (const int pp : sizes(p.pipeline_model_parallel_size, space.pp)) {
       if (static_cast<std::size_t>(pp) > layers) continue;
       RankedPlan candidate;
       candidate.plan.tp = tp;
       candidate.plan.pp = pp;
       candidate.plan.stages =
           cut_encoders(job, encoder_costs, llm.micro_batches.front().front(), pp);
-      const auto lanes = static_cast<std::size_t>(p.tensor_model_parallel_size / tp);
-      const auto groups = static_cast<std::size_t>(p.pipeline_model_parallel_size / pp);
-      const std::size_t waves = (n + lanes - 1) / lanes;
-      const std::size_t even = (waves + groups - 1) / groups;
-      EncoderWork work(job, llm, candidate.plan, encoder_costs, costs);
-      candidate.encoder_time = work.all;
-      candidate.estimate = kAlways;
-      // Compositions: the group that finishes first takes the next wave, until it has its share and
-      // a few more; with one group there is nothing to compose.
-      for (std::size_t extra = 0; extra < (groups > 1 ? 3U : 1U); ++extra) {
-        const Bytes memory = memory_of(job, candidate.plan, encoder_costs, llm, even + extra);
-        const bool fits = memory <= left;
-        if (!fits && extra > 0) break;
-        BubbleSchedule s = schedule_encoders(work, timeline, placement, even + extra, false);
-        if (extra > 0 && s.estimate >= candidate.estimate) break;
-        candidate.estimate = s.estimate;
-        RankedPlan next = candidate;
-        next.plan.waves = std::move(s.waves);
-        next.most_waves = even + extra;
-        next.estimate = s.estimate;
-        if (fits)
-          ranked.push_back(std::move(next));
-        else
-          too_large.emplace_back(memory, std::move(next));
-      }
+      add_schedules(job, llm, timeline, costs, encoder_costs, left, placement, std::move(candidate),
+                    found);
     }
   }
-  std::stable_sort(ranked.begin(), ranked.end(), [](const RankedPlan& a, const RankedPlan& b) {
-    return a.estimate < b.estimate;
-  });
-  if (ranked.empty() && !too_large.empty())
-    ranked.push_back(
-        std::min_element(too_large.begin(), too_large.end(), [](const auto& a, const auto& b) {
-          return a.first < b.first;
-        })->second);
-  return ranked;
+  std::stable_sort(
+      found.fit.begin(), found.fit.end(),
+      [](const RankedPlan& a, const RankedPlan& b) { return a.estimate < b.estimate; });
+  if (found.fit.empty() && !found.too_large.empty())
+    found.fit.push_back(
+        std::min_element(found.too_large.begin(), found.too_large.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; })
+            ->second);
+  return std::move(found.fit);
 }
 
 Bytes frugal_encoder_memory(const Job& job, const CostContext& costs, const Plan& llm) {
@@ -132,7 +140,7 @@ void order_kernels(const Job& job, const Plan& llm, const LlmTimeline& timeline,
                    const CostContext& costs, Placement placement, RankedPlan& ranked) {
   costs::LayerCosts encoder_costs(job.model, lower::encoder_parallelism(job, ranked.plan),
                                   job.software, costs.kernels, job.cluster);
-  EncoderWork work(job, llm, ranked.plan, encoder_costs, costs);
+  const EncoderWork work = encoder_work(job, llm, ranked.plan, encoder_costs, costs);
   BubbleSchedule s = schedule_encoders(work, timeline, placement, ranked.most_waves, true);
   ranked.plan.waves = std::move(s.waves);
   ranked.plan.ranks = std::move(s.ranks);

@@ -1,7 +1,10 @@
-#include <algorithm>
+#include "strategies/optimus/encoder_work.hpp"
 
+#include <algorithm>
+#include <map>
+
+#include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/lower/groups.hpp"
-#include "strategies/optimus/bubble_scheduler.hpp"
 
 namespace mllmsim::optimus {
 namespace {
@@ -29,78 +32,105 @@ Time collective(const Job& job, const EncoderPlan& plan, const CostContext& cost
   return to_time(costs.kernels.collective({op, Bytes{bytes}, shape}).time);
 }
 
-}  // namespace
-
-EncoderWork::EncoderWork(const Job& job, const Plan& llm_plan, const EncoderPlan& encoder_plan,
-                         costs::LayerCosts& encoder_costs, const CostContext& costs)
-    : llm(llm_plan),
-      plan(encoder_plan),
-      costs_(encoder_costs),
-      slowdown_(costs.kernels.gemm_slowdown_beside_collective()) {
+// Transfers between stages, and from the last stage of each group to the LLM.
+void add_transfers(const Job& job, const EncoderPlan& plan, costs::LayerCosts& encoder_costs,
+                   const MicroBatch& mb, const CostContext& costs, EncoderWork& out) {
   const int ranks = job.parallelism.pipeline_model_parallel_size;
-  lanes = job.parallelism.tensor_model_parallel_size / plan.tp;
-  groups = plan.groups(ranks);
-  backward = lower::backward_reaches(job.model, plan, plan.pp - 1);
-  const MicroBatch& mb = llm.micro_batches.front().front();
+  Bytes bytes{};
   for (int s = 0; s < plan.pp; ++s) {
     const Chunk& stage = plan.stages[static_cast<std::size_t>(s)];
-    stage_backward.push_back(lower::backward_reaches(job.model, plan, s));
-    const Bytes bytes = scaled(encoder_costs.boundary(stage.back().layer, mb), 1.0 / plan.tp);
-    hops_.push_back(message(job, costs, s, std::min(s + 1, ranks - 1), bytes));
-    if (s + 1 == plan.pp)
-      for (int g = 0; g < groups; ++g)
-        to_llm_.push_back(
-            message(job, costs, plan.rank_of(static_cast<std::uint32_t>(g), s), 0, bytes));
+    bytes = scaled(encoder_costs.boundary(stage.back().layer, mb), 1.0 / plan.tp);
+    out.hops.push_back(message(job, costs, s, std::min(s + 1, ranks - 1), bytes));
   }
-  const bool sharded = job.parallelism.zero_stage == 1;
-  for (int stage = 0; stage < plan.pp; ++stage) {
-    std::vector<lower::Bucket> buckets = lower::encoder_buckets(job, plan, stage);
-    std::vector<Time>& when = gathered.emplace_back();
-    Time at{};
-    for (const lower::Bucket& b : buckets) {
-      if (sharded)
-        at += collective(job, plan, costs, costs::CollectiveOp::all_gather, 2 * b.parameters);
-      when.resize(b.to, at);
-    }
-    std::reverse(buckets.begin(), buckets.end());
-    std::vector<Reduction>& reduced = reductions.emplace_back();
-    for (const lower::Bucket& b : buckets)
-      reduced.push_back({b.from, b.to,
-                         collective(job, plan, costs,
-                                    sharded ? costs::CollectiveOp::reduce_scatter
-                                            : costs::CollectiveOp::all_reduce,
-                                    job.software.grad_bytes_per_parameter * b.parameters)});
+  for (int g = 0; g < out.groups; ++g) {
+    const int last = plan.rank_of(static_cast<std::uint32_t>(g), plan.pp - 1);
+    out.to_llm.push_back(message(job, costs, last, 0, bytes));
   }
-  const auto& batches = llm.micro_batches.front();
-  for (const MicroBatch& other : batches) uniform_ = uniform_ && other.encoders == mb.encoders;
-  const auto step = static_cast<std::uint32_t>(lanes);
-  for (std::uint32_t i = 0; i < batches.size(); i += step)
-    for (int s = 0; s < plan.pp; ++s)
-      for (bool forward : {true, false}) {
-        if (!forward && !stage_backward[static_cast<std::size_t>(s)]) continue;
-        const auto count = std::min(step, static_cast<std::uint32_t>(batches.size()) - i);
-        for (const Kernel& k : kernels(i, count, s, forward)) all += k.time;
-      }
-  all = all / ranks;
 }
 
-const std::vector<EncoderWork::Kernel>& EncoderWork::kernels(std::uint32_t first,
-                                                             std::uint32_t count, int stage,
-                                                             bool forward) {
-  std::vector<const MicroBatch*> wave;
-  Key key{{}, stage, forward};
-  for (std::uint32_t i = first; i < first + count; ++i) {
-    const MicroBatch& mb = llm.micro_batches.front()[i];
-    if (!uniform_) key.tokens.insert(key.tokens.end(), mb.encoders.begin(), mb.encoders.end());
-    wave.push_back(&mb);
+// Gathers of parameters and reductions of gradients of one stage, bucket by bucket.
+void add_data_parallel(const Job& job, const EncoderPlan& plan, int stage, const CostContext& costs,
+                       EncoderWork& out) {
+  const bool sharded = job.parallelism.zero_stage == 1;
+  std::vector<lower::Bucket> buckets = lower::encoder_buckets(job, plan, stage);
+  std::vector<Time>& when = out.gathered.emplace_back();
+  Time at{};
+  for (const lower::Bucket& b : buckets) {
+    if (sharded)
+      at += collective(job, plan, costs, costs::CollectiveOp::all_gather, 2 * b.parameters);
+    when.resize(b.to, at);
   }
-  const auto found = known_.find(key);
-  if (found != known_.end()) return found->second;
-  std::vector<Kernel>& out = known_[key];
-  for (const lower::EncoderKernel& k :
-       lower::encoder_kernels(costs_, plan.stages[static_cast<std::size_t>(stage)], wave, forward))
-    out.push_back(
-        {k.kernel.time, scaled(k.kernel.time, slowdown_), k.kernel.communication, k.layer});
+  std::reverse(buckets.begin(), buckets.end());
+  const auto op = sharded ? costs::CollectiveOp::reduce_scatter : costs::CollectiveOp::all_reduce;
+  std::vector<EncoderWork::Reduction>& reduced = out.reductions.emplace_back();
+  for (const lower::Bucket& b : buckets) {
+    const std::int64_t bytes = job.software.grad_bytes_per_parameter * b.parameters;
+    reduced.push_back({b.from, b.to, collective(job, plan, costs, op, bytes)});
+  }
+}
+
+using Wave = std::vector<const MicroBatch*>;
+
+// The kernels of a new kind of wave.
+void add_kind(const EncoderPlan& plan, costs::LayerCosts& encoder_costs, const Wave& wave,
+              double slowdown, EncoderWork& out) {
+  const auto kernels = [&](std::size_t stage, bool forward) {
+    std::vector<EncoderWork::Kernel> list;
+    for (const lower::EncoderKernel& k :
+         lower::encoder_kernels(encoder_costs, plan.stages[stage], wave, forward))
+      list.push_back(
+          {k.kernel.time, scaled(k.kernel.time, slowdown), k.kernel.communication, k.layer});
+    return list;
+  };
+  auto& forward = out.forward.emplace_back();
+  auto& backward = out.backward.emplace_back();
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    forward.push_back(kernels(s, true));
+    backward.push_back(out.has_backward[s] ? kernels(s, false)
+                                           : std::vector<EncoderWork::Kernel>{});
+  }
+}
+
+void add_waves(const EncoderPlan& plan, const std::vector<MicroBatch>& batches,
+               costs::LayerCosts& encoder_costs, double slowdown, EncoderWork& out) {
+  std::map<std::vector<TokenBatch>, std::uint32_t> known;
+  for (std::size_t first = 0; first < batches.size(); first += out.lanes) {
+    const std::size_t end = std::min(first + out.lanes, batches.size());
+    Wave wave;
+    std::vector<TokenBatch> tokens;
+    for (std::size_t i = first; i < end; ++i) {
+      wave.push_back(&batches[i]);
+      tokens.insert(tokens.end(), batches[i].encoders.begin(), batches[i].encoders.end());
+    }
+    const auto [kind, added] =
+        known.try_emplace(std::move(tokens), static_cast<std::uint32_t>(known.size()));
+    if (added) add_kind(plan, encoder_costs, wave, slowdown, out);
+    out.kinds.push_back(kind->second);
+  }
+}
+
+}  // namespace
+
+EncoderWork encoder_work(const Job& job, const Plan& llm, const EncoderPlan& plan,
+                         costs::LayerCosts& encoder_costs, const CostContext& costs) {
+  const int ranks = job.parallelism.pipeline_model_parallel_size;
+  const std::vector<MicroBatch>& batches = llm.micro_batches.front();
+  EncoderWork out;
+  out.pp = plan.pp;
+  out.groups = plan.groups(ranks);
+  out.lanes = static_cast<std::uint32_t>(job.parallelism.tensor_model_parallel_size / plan.tp);
+  out.micro_batches = static_cast<std::uint32_t>(batches.size());
+  add_transfers(job, plan, encoder_costs, batches.front(), costs, out);
+  for (int stage = 0; stage < plan.pp; ++stage) {
+    out.has_backward.push_back(lower::backward_reaches(job.model, plan, stage));
+    add_data_parallel(job, plan, stage, costs, out);
+  }
+  add_waves(plan, batches, encoder_costs, costs.kernels.gemm_slowdown_beside_collective(), out);
+  for (std::uint32_t wave = 0; wave < out.waves(); ++wave)
+    for (int stage = 0; stage < plan.pp; ++stage)
+      for (const bool forward : {true, false})
+        for (const EncoderWork::Kernel& k : out.kernels(wave, stage, forward)) out.all += k.time;
+  out.all = out.all / ranks;
   return out;
 }
 

@@ -8,15 +8,9 @@
 
 #include "sim/kernel/simulation.hpp"
 #include "strategies/lower/lower.hpp"
+#include "strategies/optimus/gaps.hpp"
 
 namespace mllmsim::optimus {
-
-inline constexpr Time kAlways{INT64_MAX / 4};
-
-struct Gap {
-  Time from, to;
-  bool tp_bubble = false;  // between kernels of one pass: the LLM waits for a collective
-};
 
 // A kernel of the LLM, compute or tp, in the order it is issued.
 struct IssuedKernel {

@@ -6,6 +6,7 @@
 #include "strategies/omnibal/adaptive_recompute.hpp"
 #include "strategies/omnibal/balanced_model.hpp"
 #include "strategies/optimus/encoder_search.hpp"
+#include "strategies/optimus/optimus.hpp"
 #include "strategies/optimus/planner.hpp"
 #include "strategies/plans/partition.hpp"
 #include "strategies/plans/pass.hpp"
@@ -13,25 +14,21 @@
 namespace mllmsim::optimus {
 namespace {
 
-class OmnibalOptimus : public Strategy {
- public:
-  Plan plan(const Job& job, const CostContext& costs) const override {
-    const Job packed = omnibal::with_packs(job);
-    const auto pass = plans::pass_of(packed);
-    Plan llm = plan_of_llm(packed, costs, pass);
-    if (omnibal::is_on(job, "model"))
-      llm.stages = omnibal::balanced_partition(packed, costs, llm_layers(job.model), llm);
-    if (omnibal::is_on(job, "memory") && !job.model.encoders.empty()) {
-      const MicroBatch largest =
-          pass ? plans::largest_micro_batch(packed, *pass) : plans::uniform_micro_batch(packed);
-      Job beside = packed;
-      beside.cluster.gpu_memory =
-          std::max(Bytes{}, beside.cluster.gpu_memory - frugal_encoder_memory(packed, costs, llm));
-      omnibal::adapt_recompute(beside, costs, largest, llm);
-    }
-    return plan_encoders(packed, costs, std::move(llm));
+Plan plan_omnibal_optimus(const Job& job, const CostContext& costs) {
+  const Job packed = omnibal::with_packs(job);
+  const auto pass = plans::pass_of(packed);
+  Plan llm = plan_of_llm(packed, costs, pass);
+  if (omnibal::is_on(job, "model"))
+    llm.stages = omnibal::balanced_partition(packed, costs, llm_layers(job.model), llm);
+  if (omnibal::is_on(job, "memory") && !job.model.encoders.empty()) {
+    const MicroBatch largest =
+        pass ? plans::largest_micro_batch(packed, *pass) : plans::uniform_micro_batch(packed);
+    const Bytes beside_encoders =
+        std::max(Bytes{}, job.cluster.gpu_memory - frugal_encoder_memory(packed, costs, llm));
+    omnibal::adapt_recompute(packed, costs, largest, beside_encoders, llm);
   }
-};
+  return plan_encoders(packed, costs, std::move(llm));
+}
 
 std::vector<OptionSpec> options() {
   std::vector<OptionSpec> all = encoder_options();
@@ -39,9 +36,12 @@ std::vector<OptionSpec> options() {
   return all;
 }
 
-const Registration registration{
-    {"omnibal+optimus", "balanced packs and adaptive recompute, encoders inside the LLM's bubbles",
-     options(), [] { return std::unique_ptr<Strategy>(new OmnibalOptimus); }}};
-
 }  // namespace
+
+Strategy omnibal_optimus_strategy() {
+  return {"omnibal+optimus",
+          "balanced packs and adaptive recompute, encoders inside the LLM's bubbles", options(),
+          plan_omnibal_optimus, check_encoder_sizes};
+}
+
 }  // namespace mllmsim::optimus

@@ -1,56 +1,23 @@
 #include "strategies/optimus/planner.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "sim/base/errors.hpp"
+#include "strategies/optimus/encoder_facts.hpp"
 #include "strategies/optimus/encoder_search.hpp"
 #include "strategies/plans/partition.hpp"
+#include "strategies/plans/plans.hpp"
 #include "strategies/step/plan_memory.hpp"
 #include "strategies/step/simulate_plan.hpp"
 
 namespace mllmsim::optimus {
 namespace {
 
-struct Simulated {
-  Plan plan;
-  Time span{};
-  Time encoder_time{};
-  double hidden = 1;  // share of the encoders' computation
-  Bytes memory{};
-};
-
-// The share of the encoders' computation that runs where the LLM alone leaves its GPU idle: between
-// its kernels, and as long before the first and after the last as it waits there anyway.
-double hidden_share(const Program& program, const Timeline& timeline, const LlmTimeline& alone) {
-  const auto computes = [](const Task& task) {
-    return Program::kind_of(task.stream) == StreamKind::compute && task.kind != TaskKind::host &&
-           task.kind != TaskKind::optimizer;
-  };
-  std::vector<Gap> computing(alone.ranks.size(), {kAlways, -kAlways});  // of the LLM
-  for (std::size_t t = 0; t < program.tasks().size(); ++t) {
-    const Task& task = program.tasks()[t];
-    if (!computes(task) || task.chunk < 0) continue;
-    Gap& rank = computing[Program::device_of(task.stream).value];
-    rank.from = std::min(rank.from, timeline.start[t]);
-    rank.to = std::max(rank.to, timeline.end[t]);
-  }
-  Time hidden{}, all{};
-  for (std::size_t t = 0; t < program.tasks().size(); ++t) {
-    const Task& task = program.tasks()[t];
-    if (!computes(task) || task.chunk >= 0) continue;
-    const std::size_t rank = Program::device_of(task.stream).value;
-    const RankTimeline& llm = alone.ranks[rank];
-    const Time from = std::max(timeline.start[t], computing[rank].from - llm.first_start);
-    const Time to = std::min(timeline.end[t], computing[rank].to + (alone.span - llm.last_end));
-    all += timeline.end[t] - timeline.start[t];
-    hidden += std::max(Time{}, to - from);
-  }
-  return all > Time{} ? hidden / all : 1;
-}
+constexpr const char* kEncoderTp = "encoder_tensor_model_parallel_size";
+constexpr const char* kEncoderPp = "encoder_pipeline_model_parallel_size";
 
 class Planner {
  public:
@@ -78,19 +45,20 @@ class Planner {
     const auto profile = step.memory();
     const Bytes frugal = most_frugal_baseline();
     const Bytes limit =
-        std::min(job_.cluster.gpu_memory, scaled(frugal, 1 + memory_overhead_limit()));
+        std::min(job_.cluster.gpu_memory,
+                 scaled(frugal, 1 + option<double>(job_.options, "memory_overhead_limit")));
     for (std::size_t d = 0; d < llm.stages.size(); ++d)
       space.memory_left.push_back(limit - job_.software.memory_reserve -
                                   step::rank_state(job_, llm, static_cast<int>(d)).state.total() -
                                   peak(profile[d]));
 
-    const Simulated coarse = best(llm, gaps, space, Placement::coarse, 1);
-    Simulated chosen = coarse;
-    if (std::get<std::string>(job_.options.at("schedule")) == "fine") {
-      Simulated fine = best(llm, gaps, space, Placement::fine, 2);
+    const SimulatedPlan coarse = best(llm, gaps, space, Placement::coarse, 1);
+    SimulatedPlan chosen = coarse;
+    if (option<std::string>(job_.options, "schedule") == "fine") {
+      SimulatedPlan fine = best(llm, gaps, space, Placement::fine, 2);
       if (fine.span < chosen.span) chosen = std::move(fine);
     }
-    tell(chosen, coarse, gaps.span, step.device_times(), frugal);
+    add_encoder_facts(job_, coarse, gaps.span, step.device_times(), frugal, chosen);
     chosen.plan.micro_batches = replicas;
     return std::move(chosen.plan);
   }
@@ -107,36 +75,22 @@ class Planner {
     return {std::move(step), std::move(gaps)};
   }
 
-  double memory_overhead_limit() const {
-    const double limit = std::get<double>(job_.options.at("memory_overhead_limit"));
-    if (limit < 0) throw UserError("", "strategy.memory_overhead_limit", "expected 0 or more");
-    return limit;
-  }
-
   SearchSpace asked() const {
-    const auto option = [&](const char* name, int of_llm) {
-      const auto n = std::get<std::int64_t>(job_.options.at(name));
-      if (n < 0 || (n > 0 && of_llm % n != 0))
-        throw UserError("", std::string("strategy.") + name,
-                        fmt::format("{} does not divide the LLM's {}", n, of_llm));
-      return static_cast<int>(n);
-    };
-    const Parallelism& p = job_.parallelism;
-    return {option("encoder_tensor_model_parallel_size", p.tensor_model_parallel_size),
-            option("encoder_pipeline_model_parallel_size", p.pipeline_model_parallel_size),
+    return {static_cast<int>(option<std::int64_t>(job_.options, kEncoderTp)),
+            static_cast<int>(option<std::int64_t>(job_.options, kEncoderPp)),
             {}};
   }
 
   // Simulates the `tries` plans with the best estimates.
-  Simulated best(const Plan& llm, const LlmTimeline& gaps, const SearchSpace& space,
-                 Placement placement, std::size_t tries) const {
+  SimulatedPlan best(const Plan& llm, const LlmTimeline& gaps, const SearchSpace& space,
+                     Placement placement, std::size_t tries) const {
     std::vector<RankedPlan> ranked =
         search_encoder_plans(job_, llm, gaps, costs_, space, placement);
     check(!ranked.empty(), "one stage and one rank always divide");
-    std::optional<Simulated> best;
+    std::optional<SimulatedPlan> best;
     for (std::size_t i = 0; i < std::min(tries, ranked.size()); ++i) {
       order_kernels(job_, llm, gaps, costs_, placement, ranked[i]);
-      Simulated s{llm, {}, ranked[i].encoder_time, 1, {}};
+      SimulatedPlan s{llm, {}, ranked[i].encoder_time, 1, {}};
       s.plan.encoders = std::move(ranked[i].plan);
       const SimulatedStep step = simulate_plan(job_, s.plan, costs_);
       s.span = step.span();
@@ -147,54 +101,13 @@ class Planner {
     return std::move(*best);
   }
 
-  void tell(Simulated& chosen, const Simulated& coarse, Time bound,
-            const std::vector<DeviceTime>& alone, Bytes frugal) const {
-    std::vector<Fact>& facts = chosen.plan.facts;
-    const EncoderPlan& e = *chosen.plan.encoders;
-    const Parallelism own = lower::encoder_parallelism(job_, e);
-    std::vector<std::size_t> share(
-        static_cast<std::size_t>(e.groups(job_.parallelism.pipeline_model_parallel_size)));
-    for (const EncoderWave& w : e.waves) share[w.group] += w.micro_batches.size();
-    facts.push_back(
-        {"encoder_plan", fmt::format("dp {}  pp {}  tp {}: micro-batches {} to {}",
-                                     own.data_parallel_size, e.pp, e.tp, fmt::join(share, " + "),
-                                     share.size() > 1 ? "groups of ranks" : "all ranks")});
-    const auto seconds = [&](const char* key, Time t) {
-      facts.push_back({key, fmt::format("{:.3f} s", to_seconds(t).value), to_seconds(t).value});
-    };
-    const auto percent = [&](const char* key, double v) {
-      facts.push_back({key, fmt::format("{:.1f}%", 100 * v), v});
-    };
-    seconds("encoder_s", chosen.encoder_time);
-    seconds("bound_s", bound);  // the LLM alone: all encoder work hidden
-    seconds("coarse_s", coarse.span);
-    percent("hidden_share_coarse", coarse.hidden);
-    percent("hidden_share", chosen.hidden);
-    tell_bubbles(facts, bound, alone);
-    percent("memory_overhead_share", chosen.memory / frugal - 1);
-  }
-
-  // Of the LLM alone, as shares of its step: what there is to fill.
-  static void tell_bubbles(std::vector<Fact>& facts, Time step,
-                           const std::vector<DeviceTime>& alone) {
-    for (std::size_t k = 0; k < kBubbleKinds; ++k) {
-      Time sum{};
-      for (const DeviceTime& d : alone) sum += d.bubbles.times[k];
-      if (sum == Time{}) continue;
-      const double share = sum / (step * static_cast<std::int64_t>(alone.size()));
-      facts.push_back({fmt::format("llm_alone_{}_share", Names<BubbleKind>::list[k]),
-                       fmt::format("{:.1f}%", 100 * share), share});
-    }
-  }
-
   Bytes most_frugal_baseline() const {
     std::optional<Bytes> least;
     Job job = job_;
     job.granularity = Granularity::stage;
-    for (const char* name : {"baseline", "balanced"}) {
-      const StrategyInfo* info = find_strategy(name);
-      for (const OptionSpec& o : info->options) job.options[o.name] = o.default_value;
-      Plan plan = info->make()->plan(job, costs_);
+    job.options.clear();  // theirs, not ours
+    for (const Strategy& strategy : {plans::baseline_strategy(), plans::balanced_strategy()}) {
+      Plan plan = make_plan(strategy, job, costs_);
       plan.micro_batches = {plan.micro_batches.front()};
       const Bytes m = step::peak_memory(job, plan, simulate_plan(job, plan, costs_).memory());
       least = least ? std::min(*least, m) : m;
@@ -218,22 +131,15 @@ std::vector<Layer> llm_layers(const Model& model) {
 Plan plan_of_llm(const Job& job, const CostContext& costs,
                  std::shared_ptr<const data::Batches> pass) {
   const std::vector<Layer> layers = llm_layers(job.model);
-  const MicroBatch mb = plans::typical_micro_batch(job, pass.get());
-  std::vector<double> seconds;
-  for (const Layer& layer : layers) {
-    const costs::LayerTotals t = costs.layers.total(layer, mb, plans::recompute_of(job, layer));
-    seconds.push_back(to_seconds(t.forward.time + t.recompute.time + t.backward.time).value);
-  }
-  const Parallelism& p = job.parallelism;
-  const auto stages = static_cast<std::size_t>(p.pipeline_model_parallel_size) *
-                      static_cast<std::size_t>(p.virtual_pipeline_stages);
+  const std::size_t stages = plans::model_stages(job);
   if (stages > layers.size())
     throw UserError("", "parallelism.virtual_pipeline_stages",
                     fmt::format("{} model stages for {} layers of the LLM, which has the pipeline "
                                 "to itself",
                                 stages, layers.size()));
-  return plans::plan_from(
-      job, plans::stages_from(job, layers, plans::balanced_cut(seconds, stages)), std::move(pass));
+  const MicroBatch mb = plans::typical_micro_batch(job, pass.get());
+  const auto sizes = plans::cut_by_time(job, costs.layers, layers, mb, stages);
+  return plans::plan_from(job, plans::stages_from(job, layers, sizes), std::move(pass));
 }
 
 Plan plan_encoders(const Job& job, const CostContext& costs, Plan llm) {
@@ -244,16 +150,38 @@ Plan plan_encoders(const Job& job, const CostContext& costs, Plan llm) {
 }
 
 std::vector<OptionSpec> encoder_options() {
-  return {{"schedule",
+  const OptionRange size{0, 1e6}, share{0, 1000};
+  return {
+      {.name = "schedule",
+       .description =
            "fine: kernel by kernel into all bubbles; coarse: only before and after the LLM",
-           std::string("fine"),
-           {"fine", "coarse"}},
-          {"encoder_tensor_model_parallel_size",
-           "of the encoders; 0: the best that divides the LLM's", std::int64_t{0}},
-          {"encoder_pipeline_model_parallel_size",
-           "of the encoders; 0: the best that divides the LLM's", std::int64_t{0}},
-          {"memory_overhead_limit",
-           "encoder plans may need this share more memory than the most frugal baseline", 0.12}};
+       .default_value = std::string("fine"),
+       .choices = {"fine", "coarse"}},
+      {.name = kEncoderTp,
+       .description = "of the encoders; 0: the best that divides the LLM's",
+       .default_value = std::int64_t{0},
+       .range = size},
+      {.name = kEncoderPp,
+       .description = "of the encoders; 0: the best that divides the LLM's",
+       .default_value = std::int64_t{0},
+       .range = size},
+      {.name = "memory_overhead_limit",
+       .description = "encoder plans may need this share more memory than the most frugal baseline",
+       .default_value = 0.12,
+       .range = share}};
+}
+
+std::vector<Problem> check_encoder_sizes(const Job& job) {
+  std::vector<Problem> out;
+  const auto divides = [&](const char* name, int of_llm) {
+    const auto n = option<std::int64_t>(job.options, name);
+    if (n > 0 && of_llm % n != 0)
+      out.push_back({"", std::string("strategy.") + name,
+                     fmt::format("expected 0 or a divisor of the LLM's {}, found {}", of_llm, n)});
+  };
+  divides(kEncoderTp, job.parallelism.tensor_model_parallel_size);
+  divides(kEncoderPp, job.parallelism.pipeline_model_parallel_size);
+  return out;
 }
 
 }  // namespace mllmsim::optimus

@@ -20,7 +20,8 @@ Plan plan_of_llm(const Job& job, const CostContext& costs,
 // Adds the encoders, and facts about them. `llm` holds only the LLM's layers.
 Plan plan_encoders(const Job& job, const CostContext& costs, Plan llm);
 
-// Options that plan_encoders reads.
+// Options that plan_encoders reads, and what no range can say of them: sizes divide the LLM's.
 std::vector<OptionSpec> encoder_options();
+std::vector<Problem> check_encoder_sizes(const Job& job);
 
 }  // namespace mllmsim::optimus

@@ -9,9 +9,8 @@
 
 #include <numeric>
 
-#include "sim/base/errors.hpp"
-#include "strategies/job/strategy.hpp"
 #include "strategies/plans/partition.hpp"
+#include "strategies/plans/plans.hpp"
 
 namespace mllmsim::plans {
 namespace {
@@ -28,69 +27,70 @@ std::vector<std::size_t> merged(const std::vector<std::size_t>& groups,
   return sizes;
 }
 
-std::vector<std::size_t> given_blocks(const Job& job, std::size_t blocks, std::size_t stages) {
-  const auto& given = std::get<std::vector<std::int64_t>>(job.options.at("layers_per_stage"));
-  std::size_t sum = 0;
-  std::vector<std::size_t> sizes;
-  for (std::int64_t n : given) {
-    if (n < 1)
-      throw UserError("", "strategy.layers_per_stage", "every stage needs at least one layer");
-    sizes.push_back(static_cast<std::size_t>(n));
-    sum += sizes.back();
-  }
-  if (sizes.size() != stages || sum != blocks)
-    throw UserError("", "strategy.layers_per_stage",
-                    fmt::format("expected {} numbers (a model stage each) that add up to {} "
-                                "transformer blocks, found {} that add up to {}",
-                                stages, blocks, sizes.size(), sum));
-  return sizes;
+std::vector<std::size_t> given_blocks(const Job& job) {
+  const auto& given = option<std::vector<std::int64_t>>(job.options, "layers_per_stage");
+  return {given.begin(), given.end()};
 }
 
-class Baseline : public Strategy {
- public:
-  Plan plan(const Job& job, const CostContext&) const override {
-    const Parallelism& p = job.parallelism;
-    const auto stages = static_cast<std::size_t>(p.pipeline_model_parallel_size) *
-                        static_cast<std::size_t>(p.virtual_pipeline_stages);
-    const std::vector<Layer> layers = layers_of(job.model);
-    return plan_from(job, stages_from(job, layers, cut(job, layers, stages)));
-  }
+std::vector<std::size_t> even(std::size_t n, std::size_t parts) {
+  return balanced_cut(std::vector<double>(n, 1.0), parts);
+}
 
- private:
-  static std::vector<std::size_t> even(std::size_t n, std::size_t parts) {
-    return balanced_cut(std::vector<double>(n, 1.0), parts);
-  }
+// Encoders fill the first model stage; embeddings belong to the block after them.
+std::vector<std::size_t> encoders_first(const Job& job, const std::vector<Layer>& layers,
+                                        const std::vector<std::size_t>& groups,
+                                        std::size_t stages) {
+  std::size_t first = 0;
+  for (std::size_t at = 0; at < layers.size() && !is_llm(job.model, layers[at]); ++first)
+    at += groups[first];
+  if (first == 0 || stages < 2) return even(groups.size(), stages);
+  std::vector<std::size_t> blocks = even(groups.size() - first, stages - 1);
+  blocks.insert(blocks.begin(), first);
+  return blocks;
+}
 
-  static std::vector<std::size_t> cut(const Job& job, const std::vector<Layer>& layers,
-                                      std::size_t stages) {
-    const auto& how = std::get<std::string>(job.options.at("partition"));
-    if (how == "parameters") return cut_by_parameters(job, layers, stages);
-    const std::vector<std::size_t> groups = block_groups(layers);
-    if (how == "encoder_stage") {
-      // Encoders fill the first model stage; embeddings belong to the block after them.
-      std::size_t first = 0;
-      for (std::size_t at = 0; at < layers.size() && !is_llm(job.model, layers[at]); ++first)
-        at += groups[first];
-      if (first == 0 || stages < 2) return merged(groups, even(groups.size(), stages));
-      std::vector<std::size_t> blocks = even(groups.size() - first, stages - 1);
-      blocks.insert(blocks.begin(), first);
-      return merged(groups, blocks);
-    }
-    if (how == "layers") return merged(groups, even(groups.size(), stages));
-    return merged(groups, given_blocks(job, groups.size(), stages));
-  }
-};
+std::vector<std::size_t> cut(const Job& job, const std::vector<Layer>& layers) {
+  const auto& how = option<std::string>(job.options, "partition");
+  const std::size_t stages = model_stages(job);
+  if (how == "parameters") return cut_by_parameters(job, layers, stages);
+  const std::vector<std::size_t> groups = block_groups(layers);
+  if (how == "encoder_stage") return merged(groups, encoders_first(job, layers, groups, stages));
+  if (how == "layers") return merged(groups, even(groups.size(), stages));
+  return merged(groups, given_blocks(job));
+}
 
-const Registration registration{
-    {"baseline",
-     "Megatron 1F1B, encoders in front, cut by parameters, layers or as given",
-     {{"partition",
-       "how layers are cut into stages",
-       std::string("parameters"),
-       {"parameters", "layers", "encoder_stage", "given"}},
-      {"layers_per_stage", "transformer blocks of each model stage, for partition = \"given\"",
-       std::vector<std::int64_t>{}}},
-     [] { return std::unique_ptr<Strategy>(new Baseline); }}};
+Plan plan_baseline(const Job& job, const CostContext&) {
+  const std::vector<Layer> layers = layers_of(job.model);
+  return plan_from(job, stages_from(job, layers, cut(job, layers)));
+}
+
+std::vector<Problem> check_given_blocks(const Job& job) {
+  if (option<std::string>(job.options, "partition") != "given") return {};
+  const std::vector<std::size_t> sizes = given_blocks(job);
+  const std::size_t stages = model_stages(job), blocks = block_groups(layers_of(job.model)).size();
+  const std::size_t sum = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+  if (sizes.size() == stages && sum == blocks) return {};
+  return {{"", "strategy.layers_per_stage",
+           fmt::format("expected {} numbers (one per model stage) that add up to {} transformer "
+                       "blocks, found {} that add up to {}",
+                       stages, blocks, sizes.size(), sum)}};
+}
 
 }  // namespace
+
+Strategy baseline_strategy() {
+  return {"baseline",
+          "Megatron 1F1B, encoders in front, cut by parameters, layers or as given",
+          {{.name = "partition",
+            .description = "how layers are cut into stages",
+            .default_value = std::string("parameters"),
+            .choices = {"parameters", "layers", "encoder_stage", "given"}},
+           {.name = "layers_per_stage",
+            .description = "transformer blocks of each model stage, for partition = \"given\"",
+            .default_value = std::vector<std::int64_t>{},
+            .range = {1, 1e6}}},
+          plan_baseline,
+          check_given_blocks};
+}
+
 }  // namespace mllmsim::plans

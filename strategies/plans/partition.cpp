@@ -63,6 +63,17 @@ std::vector<std::size_t> cut_by_parameters(const Job& job, const std::vector<Lay
   return balanced_cut(weights, parts);
 }
 
+std::vector<std::size_t> cut_by_time(const Job& job, costs::LayerCosts& layer_costs,
+                                     const std::vector<Layer>& layers, const MicroBatch& mb,
+                                     std::size_t parts) {
+  std::vector<double> seconds;
+  for (const Layer& layer : layers) {
+    const costs::LayerTotals t = layer_costs.total(layer, mb, recompute_of(job, layer));
+    seconds.push_back(to_seconds(t.forward.time + t.recompute.time + t.backward.time).value);
+  }
+  return balanced_cut(seconds, parts);
+}
+
 std::vector<std::size_t> block_groups(const std::vector<Layer>& layers) {
   std::vector<std::size_t> sizes;
   std::size_t pending = 0;
@@ -81,6 +92,12 @@ std::vector<std::size_t> block_groups(const std::vector<Layer>& layers) {
 Recompute recompute_of(const Job& job, const Layer& layer) {
   if (layer.kind != LayerKind::block) return Recompute::none;
   return is_llm(job.model, layer) ? job.recompute.llm : job.recompute.encoder;
+}
+
+std::size_t model_stages(const Job& job) {
+  const Parallelism& p = job.parallelism;
+  return static_cast<std::size_t>(p.pipeline_model_parallel_size) *
+         static_cast<std::size_t>(p.virtual_pipeline_stages);
 }
 
 std::vector<std::vector<Chunk>> stages_from(const Job& job, const std::vector<Layer>& layers,

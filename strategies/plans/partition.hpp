@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "cost_models/layers/layer_costs.hpp"
 #include "strategies/job/job.hpp"
 #include "strategies/job/plan.hpp"
 
@@ -18,10 +19,18 @@ std::vector<std::size_t> balanced_cut(const std::vector<double>& weights, std::s
 std::vector<std::size_t> cut_by_parameters(const Job& job, const std::vector<Layer>& layers,
                                            std::size_t parts);
 
+// The largest part takes as little time as can be: forward, recompute and backward of `mb`.
+std::vector<std::size_t> cut_by_time(const Job& job, costs::LayerCosts& layer_costs,
+                                     const std::vector<Layer>& layers, const MicroBatch& mb,
+                                     std::size_t parts);
+
 // Layers that a cut by layer count keeps together: an embedding with the block after it, a
 // projector or head with the block before it. Sizes of the groups, in order; every group has
 // exactly one block.
 std::vector<std::size_t> block_groups(const std::vector<Layer>& layers);
+
+// Parts that the job cuts its layers into: pipeline ranks times virtual stages.
+std::size_t model_stages(const Job& job);
 
 // Distributes layers over pipeline ranks and virtual stages by the sizes of consecutive model
 // stages (model stage k is chunk k / pp of rank k % pp), with the job's recompute choices.

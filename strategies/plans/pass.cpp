@@ -20,10 +20,10 @@ data::PackLimits limits_of(const Job& job) {
   return limits;
 }
 
-data::SampleGroups packs_of(const Job& job, Batching batching) {
+data::SampleGroups packs_of(const Job& job, data::Batching batching) {
   const std::vector<data::Sample>& samples = job.data.set->samples;
   const data::PackLimits limits = limits_of(job);
-  if (batching == Batching::best_fit) return data::pack_best_fit(samples, limits).packs;
+  if (batching == data::Batching::best_fit) return data::pack_best_fit(samples, limits).packs;
   data::PackLimits keep = data::default_keep(limits);
   if (job.data.keep_limits.tiles > 0) keep.tiles = job.data.keep_limits.tiles;
   if (job.data.keep_limits.tokens > 0) keep.tokens = job.data.keep_limits.tokens;
@@ -40,18 +40,16 @@ TokenBatch tiles_of(const Encoder& encoder, std::int64_t tiles) {
 
 }  // namespace
 
-data::Batches batches_of(const Job& job, Batching batching) {
+data::Batches batches_of(const Job& job, data::Batching batching) {
   check(job.data.set != nullptr, "only a data set has a pass");
   const Parallelism& p = job.parallelism;
   data::Batches batches;
-  if (batching == Batching::isf || batching == Batching::best_fit) {
+  if (data::is_packed(batching)) {
     batches = data::batches_of_packs(packs_of(job, batching), p.data_parallel_size,
                                      p.micro_batches(), job.seed);
   } else {
     data::BatchOptions options;
-    options.grouping = batching == Batching::length   ? data::Grouping::length
-                       : batching == Batching::device ? data::Grouping::device
-                                                      : data::Grouping::random;
+    options.batching = batching;
     options.micro_batch_size = p.micro_batch_size;
     options.ranks = p.data_parallel_size;
     options.micro_batches_per_rank = p.micro_batches();

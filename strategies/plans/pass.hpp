@@ -11,7 +11,7 @@
 namespace mllmsim::plans {
 
 // The job's data set as its batching, or another, groups it.
-data::Batches batches_of(const Job& job, Batching batching);
+data::Batches batches_of(const Job& job, data::Batching batching);
 inline data::Batches batches_of(const Job& job) { return batches_of(job, job.data.batching); }
 
 // What an encoder and the LLM see of one micro-batch. Padded: all sequences as long as the longest.

@@ -1,9 +1,8 @@
-// What a job's plans are costed with, kept together, and the plan its strategy makes with that.
+// What a job's plans are costed with, kept together.
 #pragma once
 
 #include "strategies/job/cost_context.hpp"
 #include "strategies/job/job.hpp"
-#include "strategies/job/plan.hpp"
 
 namespace mllmsim::run {
 
@@ -21,8 +20,5 @@ class JobCosts {
   const costs::KernelCosts& kernels_;
   costs::LayerCosts layers_;
 };
-
-// By the job's strategy. Throws UserError if it cannot.
-Plan plan_job(const Job& job, const CostContext& costs);
 
 }  // namespace mllmsim::run

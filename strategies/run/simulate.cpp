@@ -9,6 +9,7 @@
 #include "sim/base/errors.hpp"
 #include "strategies/plans/partition.hpp"
 #include "strategies/plans/pass.hpp"
+#include "strategies/registry/registry.hpp"
 #include "strategies/run/job_costs.hpp"
 #include "strategies/run/measure.hpp"
 
@@ -52,7 +53,7 @@ Outcome simulate(const Job& job, const costs::KernelCosts& kernels, const RunOpt
   run::JobCosts job_costs(job, scaled);
   const CostContext costs = job_costs.context();
   const auto started = std::chrono::steady_clock::now();
-  const Plan plan = run::plan_job(job, costs);
+  const Plan plan = make_plan(job, costs);
   const std::chrono::duration<double> planning = std::chrono::steady_clock::now() - started;
   const run::ShownStep shown = shown_step(options);
   std::vector<run::MeasuredStep> steps;

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "sim/base/errors.hpp"
-#include "strategies/job/strategy.hpp"
+#include "strategies/registry/registry.hpp"
 
 namespace mllmsim::test {
 using namespace costs;
@@ -14,14 +14,17 @@ using namespace scenarios;
 namespace {
 
 // A strategy with an option of every type, which plans nothing.
-const Registration registration{{"test-strategy",
-                                 "options of every type",
-                                 {{"flag", "a flag", false},
-                                  {"count", "a whole number", std::int64_t{3}},
-                                  {"ratio", "a number", 0.5},
-                                  {"mode", "a choice", std::string("coarse"), {"coarse", "fine"}},
-                                  {"list", "whole numbers", std::vector<std::int64_t>{}}},
-                                 [] { return std::unique_ptr<Strategy>(); }}};
+const bool registered = [] {
+  register_strategy({"test-strategy",
+                     "options of every type",
+                     {{"flag", "a flag", false},
+                      {"count", "a whole number", std::int64_t{3}, {}, {-5, 5}},
+                      {"ratio", "a number", 0.5, {}, {0, 1}},
+                      {"mode", "a choice", std::string("coarse"), {"coarse", "fine"}},
+                      {"list", "whole numbers", std::vector<std::int64_t>{}, {}, {1, 9}, {0, 3}}},
+                     [](const Job&, const CostContext&) { return Plan{}; }});
+  return true;
+}();
 
 std::string without(std::string text, const std::string& part) {
   for (std::size_t at; (at = text.find(part)) != std::string::npos;) text.erase(at, part.size());

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "cost_models/calibration/calibrated_costs.hpp"
-#include "strategies/job/strategy.hpp"
+#include "strategies/registry/registry.hpp"
 #include "strategies/run/job_costs.hpp"
 #include "strategies/step/simulate_plan.hpp"
 
@@ -59,10 +59,7 @@ inline Job small_job() {
   return job;
 }
 
-inline void use_defaults(Job& job) {
-  for (const OptionSpec& o : find_strategy(job.strategy)->options)
-    job.options.try_emplace(o.name, o.default_value);
-}
+inline void use_defaults(Job& job) { set_defaults(*find_strategy(job.strategy), job.options); }
 
 struct Simulated : SimulatedStep {
   Simulated(SimulatedStep step, Plan of = {})
@@ -89,7 +86,7 @@ struct JobCosts {
 inline Simulated simulate_job(Job job) {
   use_defaults(job);
   JobCosts costs(job);
-  Plan plan = run::plan_job(job, costs.context());
+  Plan plan = make_plan(job, costs.context());
   SimulatedStep step = simulate_plan(job, plan, costs.context());
   return {std::move(step), std::move(plan)};
 }

@@ -7,7 +7,7 @@
 #include "scenarios/sweeps/sweep_values.hpp"
 #include "scenarios/tree/toml_parse.hpp"
 #include "sim/base/errors.hpp"
-#include "strategies/job/strategy.hpp"
+#include "strategies/registry/registry.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
@@ -87,7 +87,7 @@ TEST(Sweep, PointsVaryKeysTogether) {
 
 TEST(Sweep, AllStrategiesAreThoseRegistered) {
   std::string expected;
-  for (const StrategyInfo& s : strategies()) expected += "strategy.name=\"" + s.name + "\"\n";
+  for (const Strategy& s : strategies()) expected += "strategy.name=\"" + s.name + "\"\n";
   EXPECT_EQ(points("", {}, "all"), expected);
   EXPECT_EQ(points("sweep.strategies = \"all\"\n"), expected);
   EXPECT_EQ(points("", {}, "balanced,baseline"),

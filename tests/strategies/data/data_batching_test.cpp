@@ -85,7 +85,7 @@ const Samples kEight = {{1, 300}, {1, 800}, {1, 100}, {1, 600},
 TEST(LengthGroup, PutsNeighboursOnTheRanksInTurn) {
   // All eight sorted together: 800 700 600 500 at once, then 400 300 200 100.
   const Batches b = make_batches(
-      kEight, {.grouping = Grouping::length, .micro_batch_size = 2, .ranks = 2, .mega_batch = 2});
+      kEight, {.batching = Batching::length, .micro_batch_size = 2, .ranks = 2, .mega_batch = 2});
   const std::vector<std::vector<std::int32_t>> expected = {
       {800, 600}, {700, 500}, {400, 200}, {300, 100}};
   EXPECT_EQ(tokens_of(kEight, b), expected);
@@ -95,7 +95,7 @@ TEST(DeviceGroup, GivesTheNextSampleToTheRankWithTheFewestTokens) {
   // Two ranks, four samples each. 800 | 700; 600 to the second, 500 to the first: both 1300;
   // 400 | 300; 200 to the second, 100 to the first.
   const Batches b =
-      make_batches(kEight, {.grouping = Grouping::device, .micro_batch_size = 4, .ranks = 2});
+      make_batches(kEight, {.batching = Batching::device, .micro_batch_size = 4, .ranks = 2});
   const std::vector<std::vector<std::int32_t>> expected = {{800, 500, 400, 100},
                                                            {700, 600, 300, 200}};
   EXPECT_EQ(tokens_of(kEight, b), expected);
@@ -106,7 +106,7 @@ RC_GTEST_PROP(Batches, UseNoSampleTwice, ()) {
   Samples samples;
   for (const int tokens : lengths) samples.push_back({1, tokens});
   BatchOptions options;
-  options.grouping = *rc::gen::element(Grouping::random, Grouping::length, Grouping::device);
+  options.batching = *rc::gen::element(Batching::random, Batching::length, Batching::device);
   options.micro_batch_size = *rc::gen::inRange(1, 5);
   options.ranks = *rc::gen::inRange(1, 5);
   options.micro_batches_per_rank = *rc::gen::inRange(1, 3);

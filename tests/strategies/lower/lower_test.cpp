@@ -183,7 +183,7 @@ TEST(Lower, OneReplicaStandsForAll) {
     job.parallelism.zero_stage = zero_stage;
     use_defaults(job);
     JobCosts costs(job);
-    Plan plan = find_strategy(job.strategy)->make()->plan(job, costs.context());
+    Plan plan = make_plan(job, costs.context());
     const Time one = simulate_plan(job, plan, costs.context()).timeline.span;
     plan.micro_batches.push_back(plan.micro_batches.front());
     EXPECT_EQ(one, simulate_plan(job, plan, costs.context()).timeline.span);
@@ -195,7 +195,7 @@ TEST(Lower, AFasterReplicaWaits) {
   Job job = small_job();
   use_defaults(job);
   JobCosts costs(job);
-  Plan plan = find_strategy(job.strategy)->make()->plan(job, costs.context());
+  Plan plan = make_plan(job, costs.context());
   auto longer = plan.micro_batches.front();
   for (MicroBatch& mb : longer) mb.llm.groups.front().length *= 2;
   plan.micro_batches.push_back(longer);

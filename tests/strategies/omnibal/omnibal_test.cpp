@@ -89,13 +89,13 @@ int recomputed(const Plan& plan) {
 TEST(AdaptiveRecompute, NothingIsRecomputedIfEverythingFits) {
   const Job job = recomputing_job(Bytes{1LL << 50});
   JobCosts costs(job);
-  EXPECT_EQ(recomputed(find_strategy("omnibal")->make()->plan(job, costs.context())), 0);
+  EXPECT_EQ(recomputed(make_plan(job, costs.context())), 0);
 }
 
 TEST(AdaptiveRecompute, EverythingIsRecomputedIfNothingFits) {
   const Job job = recomputing_job(Bytes{1});
   JobCosts costs(job);
-  const Plan plan = find_strategy("omnibal")->make()->plan(job, costs.context());
+  const Plan plan = make_plan(job, costs.context());
   int blocks = 0;
   for (const Layer& layer : layers_of(job.model)) blocks += layer.kind == LayerKind::block;
   EXPECT_EQ(recomputed(plan), blocks);
@@ -109,7 +109,7 @@ TEST(AdaptiveRecompute, FillsMemoryAndNeverPassesIt) {
     const Job job = recomputing_job(memory);
     JobCosts costs(job);
     const MicroBatch mb = uniform_micro_batch(job);
-    const Plan plan = find_strategy("omnibal")->make()->plan(job, costs.context());
+    const Plan plan = make_plan(job, costs.context());
     const auto peaks = peak_memory(job, costs.context(), mb, plan);
     for (std::size_t rank = 0; rank < peaks.size(); ++rank) {
       bool none_free = true;

@@ -1,0 +1,103 @@
+// Model state by ZeRO stage, by hand.
+//
+// A block of width 8 with an MLP of 32 and no biases has 4 * 8 * 8 + 2 * 8 * 32 + 2 * 16 = 800
+// parameters: 400 per GPU with tp 2. Each is 2 bytes of weights, 4 of gradients, 12 of optimizer.
+#include "strategies/run/plan_memory.hpp"
+
+#include <gtest/gtest.h>
+
+namespace mllmsim {
+using namespace run;
+namespace {
+
+Job job_with(int zero_stage) {
+  Job job;
+  job.model.llm.blocks = {.num_hidden_layers = 3,
+                          .hidden_size = 8,
+                          .num_attention_heads = 2,
+                          .num_key_value_heads = 2,
+                          .head_dim = 4,
+                          .intermediate_size = 32,
+                          .qkv_bias = false,
+                          .linear_bias = false};
+  job.parallelism.tensor_model_parallel_size = 2;
+  job.parallelism.data_parallel_size = 4;
+  job.parallelism.zero_stage = zero_stage;
+  job.software.memory_reserve = Bytes{1000};
+  return job;
+}
+
+Chunk blocks(std::uint32_t count, std::uint16_t module = 0) {
+  Chunk chunk;
+  for (std::uint32_t i = 0; i < count; ++i)
+    chunk.push_back({{LayerKind::block, module, i}, Recompute::none});
+  return chunk;
+}
+
+Plan one_block() {
+  Plan plan;
+  plan.stages = {{blocks(1)}};
+  return plan;
+}
+
+std::vector<std::int64_t> state(const Job& job, const Plan& plan) {
+  const ModelState s = rank_state(job, plan, 0).state;
+  return {s.weights.value, s.gradients.value, s.optimizer.value};
+}
+using State = std::vector<std::int64_t>;
+
+TEST(RankState, WithoutShardingIsWhole) {
+  EXPECT_EQ(state(job_with(0), one_block()), (State{800, 1600, 4800}));
+}
+
+TEST(RankState, ZeroStage1ShardsTheOptimizerOverDp) {
+  EXPECT_EQ(state(job_with(1), one_block()), (State{800, 1600, 1200}));
+}
+
+TEST(RankState, ZeroStage3ShardsEverything) {
+  EXPECT_EQ(state(job_with(3), one_block()), (State{200, 400, 1200}));
+}
+
+TEST(RankState, FrozenParametersAreWeightsOnly) {
+  Job job = job_with(0);
+  job.model.llm.trained = false;
+  EXPECT_EQ(state(job, one_block()), (State{800, 0, 0}));
+}
+
+TEST(RankState, VirtualStagesAddUp) {
+  Plan plan;
+  plan.stages = {{blocks(1), blocks(2)}};
+  EXPECT_EQ(rank_state(job_with(0), plan, 0).parameters, 3 * 400);
+}
+
+// An encoder block with tp 1 has 800 parameters per GPU, its optimizer sharded over 8 GPUs:
+// 1600 + 3200 + 1200 beside the LLM's 800 + 1600 + 1200.
+TEST(RankState, EncodersBesideTheLlmHaveTheirOwnParallelSizes) {
+  Job job = job_with(1);
+  Encoder e;
+  e.blocks = job.model.llm.blocks;
+  job.model.encoders = {e};
+  Plan plan;
+  plan.stages = {{blocks(1, 1)}};
+  plan.encoders.emplace();
+  plan.encoders->stages = {blocks(1, 0)};
+  EXPECT_EQ(state(job, plan), (State{2400, 4800, 2400}));
+}
+
+// Two stages of one and two blocks: 7200 and 14400 bytes of state. Devices 0 and 1 are the first
+// replica, 2 and 3 the second, whose first stage has the highest peak: 7200 + 10000 + 1000.
+TEST(PeakMemory, IsThatOfTheFullestGpu) {
+  Plan plan;
+  plan.stages = {{blocks(1)}, {blocks(2)}};
+  const auto rising_to = [](std::int64_t n) {
+    return std::vector<MemoryPoint>{{Time{0}, Bytes{0}}, {Time{1}, Bytes{n}}, {Time{2}, Bytes{0}}};
+  };
+  const Job job = job_with(0);
+  EXPECT_EQ(peak_memory(job, plan, {rising_to(100), rising_to(300)}), Bytes{14400 + 300 + 1000});
+  EXPECT_EQ(
+      peak_memory(job, plan, {rising_to(100), rising_to(300), rising_to(10000), rising_to(300)}),
+      Bytes{7200 + 10000 + 1000});
+}
+
+}  // namespace
+}  // namespace mllmsim
