@@ -176,11 +176,16 @@ std::vector<Problem> check_encoder_sizes(const Job& job) {
   const auto divides = [&](const char* name, int of_llm) {
     const auto n = option<std::int64_t>(job.options, name);
     if (n > 0 && of_llm % n != 0)
-      out.push_back({"", std::string("strategy.") + name,
+      out.push_back({"", fmt::format("strategy.{}", name),
                      fmt::format("expected 0 or a divisor of the LLM's {}, found {}", of_llm, n)});
   };
   divides(kEncoderTp, job.parallelism.tensor_model_parallel_size);
   divides(kEncoderPp, job.parallelism.pipeline_model_parallel_size);
+  const std::size_t layers = layers_of(job.model).size() - llm_layers(job.model).size();
+  const auto pp = option<std::int64_t>(job.options, kEncoderPp);
+  if (layers > 0 && pp > static_cast<std::int64_t>(layers))
+    out.push_back({"", fmt::format("strategy.{}", kEncoderPp),
+                   fmt::format("expected at most the encoders' {} layers, found {}", layers, pp)});
   return out;
 }
 

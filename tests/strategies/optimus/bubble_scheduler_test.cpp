@@ -145,12 +145,13 @@ TEST(BubbleScheduler, WavesGoToTheGroupThatFinishesThemFirst) {
   EXPECT_EQ(s.estimate, us(6 + 50));
 }
 
-// The layer's parameters are there 4 after the start: the forward of 3 ends 7 after it.
+// The layer's parameters are there 4 after the start: the forward of 3 ends 7 after it. The start is
+// searched to 1/2000 of the LLM's step: 43 ns.
 TEST(BubbleScheduler, ForwardsWaitForTheirParameters) {
   EncoderWork work = work_of(2, {compute(3, 3)}, {});
   work.gathered = {{us(4)}};
   const BubbleSchedule s = schedule_encoders(work, two_bubbles(), Placement::fine, 2, true);
-  EXPECT_EQ(s.estimate, us(7 + 86));
+  EXPECT_NEAR(static_cast<double>(s.estimate.value), 93'000, 43);
 }
 
 // The last backward ends at 91 (as above); reducing its bucket takes 9.
