@@ -179,8 +179,7 @@ void Lowering::add_gradient_reductions(int rank) {
 
 void Lowering::add_optimizer() {
   const Parallelism& p = job_.parallelism;
-  const costs::GroupShape all{p.world_size(), (p.world_size() - 1) / job_.cluster.gpus_per_node + 1,
-                              1};
+  const costs::GroupShape all{p.world_size(), job_.cluster.domain_of(p.world_size() - 1) + 1, 1};
   constexpr Bytes kNorm{4};
   Task sync;
   if (p.world_size() > 1)

@@ -120,7 +120,7 @@ Time Lowering::p2p_time(int from_rank, int to_rank, Bytes bytes_per_gpu) const {
   const Parallelism& p = job_.parallelism;
   const ClusterSpec& cluster = job_.cluster;
   const bool same_node =
-      cluster.node_of(p.rank(0, 0, from_rank)) == cluster.node_of(p.rank(0, 0, to_rank));
+      cluster.domain_of(p.rank(0, 0, from_rank)) == cluster.domain_of(p.rank(0, 0, to_rank));
   // Others on the same NIC are not part of this time: the simulation shares links.
   return to_time(costs_->kernels.point_to_point({bytes_per_gpu, same_node, 1}).time);
 }
