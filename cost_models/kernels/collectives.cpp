@@ -76,8 +76,8 @@ double bus_bytes(CollectiveOp op, int ranks, double bytes) {
 }
 
 NetworkShare network_share(const ClusterSpec& cluster, const GroupShape& group) {
-  const double nics = cluster.nics_per_node, siblings = std::max(1, group.sibling_groups);
-  const double near = std::max(1.0, nics * group.ranks_per_node() / cluster.gpus_per_node);
+  const double nics = cluster.nics_per_domain(), siblings = std::max(1, group.sibling_groups);
+  const double near = std::max(1.0, nics * group.ranks_per_node() / cluster.gpus_per_domain());
   const double used = std::min(near, nics / siblings);
   const double between = group.crosses_leaves ? cluster.cross_leaf_share : 1;
   return {cluster.nic_bandwidth * (used * between), std::min(1.0, used * siblings / nics)};

@@ -71,6 +71,7 @@ struct MemoryBound {
 
 // Where the members of a communication group sit. Groups are regular:
 //   ranks = nodes * ranks_per_node.
+// A node is here what NVLink joins: ClusterSpec's NVLink domain, which may be several nodes.
 // sibling_groups: groups of the same kind that communicate at the same time through the NICs of one
 // node, this one included (tp = 8 gives 8 dp rings per node). It matters only across nodes.
 struct GroupShape {
@@ -93,7 +94,8 @@ struct Collective {
   auto operator<=>(const Collective&) const = default;
 };
 
-// A message between two GPUs. nic_sharers: GPUs of the node that send through the same NIC at once.
+// A message between two GPUs. same_node: in one NVLink domain. nic_sharers: GPUs of the node that
+// send through the same NIC at once.
 struct PointToPoint {
   Bytes bytes{};
   bool same_node = true;

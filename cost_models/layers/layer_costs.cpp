@@ -15,9 +15,9 @@
 namespace mllmsim::costs {
 namespace {
 
-// tp ranks are neighbours, so a group fills nodes and no other tp group shares their NICs.
+// tp ranks are neighbours, so a group fills NVLink domains and no other tp group shares their NICs.
 GroupShape tp_group_of(int tp, const ClusterSpec& cluster) {
-  return {tp, static_cast<int>(ceil_div(tp, cluster.gpus_per_node)), 1};
+  return {tp, static_cast<int>(ceil_div(tp, cluster.gpus_per_domain())), 1};
 }
 
 void check_heads(const std::string& name, const Transformer& t, int tp) {

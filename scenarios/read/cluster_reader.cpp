@@ -1,13 +1,31 @@
 #include "scenarios/read/cluster_reader.hpp"
 
+#include <fmt/format.h>
+
 #include "scenarios/tree/toml_reader.hpp"
 
 namespace mllmsim::scenarios {
 namespace {
 
-// Sinha et al. (SC 2022): GPUs of one kind in six clusters differ by 8 % in GEMMs, whisker to
-// whisker of a box plot, which is 5.4 standard deviations of a normal distribution.
-constexpr double kGpuSpeedSpread = 0.015;
+void check_topology(const ClusterSpec& c, TableReader& reader) {
+  const int domain = c.topology.nvlink_domain;
+  if (domain % c.gpus_per_node != 0)
+    reader.problem("nvlink_domain",
+                   fmt::format("expected a multiple of gpus_per_node ({}), found {}: a domain is "
+                               "one node or several",
+                               c.gpus_per_node, domain));
+  else if (c.topology.kind == TopologyKind::nvlink_domain && c.domains() > 1)
+    reader.problem("topology",
+                   fmt::format("\"nvlink-domain\" has no network, and {} GPUs are more than the "
+                               "domain's {}",
+                               c.gpus(), c.gpus_per_domain()));
+  if (c.topology.kind == TopologyKind::nvlink_domain)
+    for (const char* key : {"nodes_per_leaf", "spines", "oversubscription", "cross_leaf_share"})
+      if (reader.has(key)) reader.problem(key, "topology \"nvlink-domain\" has no switches");
+  if (c.topology.spines > 1 && c.cross_leaf_share < 1)
+    reader.problem("cross_leaf_share",
+                   "expected 1, as flows meet on spines that are told one by one (spines > 1)");
+}
 
 }  // namespace
 
@@ -25,13 +43,19 @@ ClusterSpec read_cluster(const Node& table, const std::string& key, Problems& pr
   reader.require("gpu_memory", c.gpu_memory);
   if (reader.require("nvlink_bandwidth", c.nvlink_bandwidth))
     c.nvlink_bandwidth = c.nvlink_bandwidth / 2.;
-  reader.require("nics_per_node", c.nics_per_node, kPerNode);
-  reader.require("nic_bandwidth", c.nic_bandwidth);
-  reader.read("nodes_per_leaf", c.nodes_per_leaf, kNodes);
-  reader.read("oversubscription", c.oversubscription, {1, 1000});
+  Topology& t = c.topology;
+  reader.read("topology", t.kind, kTopologyNames);
+  const bool network = t.kind != TopologyKind::nvlink_domain;
+  if (network || reader.has("nics_per_node"))
+    reader.require("nics_per_node", c.nics_per_node, kPerNode);
+  if (network || reader.has("nic_bandwidth")) reader.require("nic_bandwidth", c.nic_bandwidth);
+  reader.read("nvlink_domain", t.nvlink_domain, kNodes);
+  reader.read("nodes_per_leaf", t.nodes_per_leaf, kNodes);
+  reader.read("spines", t.spines, kPerNode);
+  reader.read("oversubscription", t.oversubscription, {1, 1000});
   reader.read("cross_leaf_share", c.cross_leaf_share, {0.01, 1});
-  c.gpu_speed_spread = kGpuSpeedSpread;
   reader.read("gpu_speed_spread", c.gpu_speed_spread, {0, 1});
+  check_topology(c, reader);
   return c;
 }
 

@@ -3,11 +3,15 @@
 // A flow alone progresses at rate 1 and takes its own duration d. At rate x it loads link l with
 // x * u(l), where
 //   u(l) = bytes on l / (d * bandwidth of l)      the share of the link it needs at full speed.
-// Rates are the max-min fair solution of
+// What flows are given equally is not x but s, the share each has of its own tightest link:
+//   s = x * max over l of u(l),
+// and the s are the max-min fair solution of
 //   sum over flows of x * u(l) <= 1   for every link l,
 //   0 < x <= 1                        for every flow:
-// all rates grow together until a link is full, its flows stay there, the others go on (progressive
-// filling). Most of the time no link is full; then nothing is solved and all rates are 1.
+// all s grow together until a flow is at full speed or a link is full, whose flows stay there; the
+// others go on (progressive filling). So two flows that could each fill a link get half of it, and
+// one that needs less than its equal share gets what it needs. Most of the time no link is full;
+// then nothing is solved and all rates are 1.
 #pragma once
 
 #include <span>

@@ -1,20 +1,42 @@
-// The machines: nodes of GPUs behind an NVSwitch, NICs, and a two-level network.
+// The machines, as data: nodes of GPUs with NICs, NVLink domains, and the network between them.
 //
-//   gpu --- nvswitch        every GPU to its node's switch, nvlink_bandwidth each way
-//   gpu --- nic --- leaf    GPU g of a node uses NIC g * nics / gpus;
-//                           a leaf serves nodes_per_leaf nodes
-//   leaf === spine          one aggregate uplink per leaf:
-//                           its nodes' NIC bandwidth / oversubscription
+//   gpu --- nvswitch        every GPU to the NVSwitches of its domain, nvlink_bandwidth each way;
+//                           a domain is a node, or several (the 18 trays of a GB200 NVL72)
+//   gpu --- nic --- leaf    GPU g of a node uses NIC g * nics / gpus
+//   leaf === spine          the leaf's ports * NIC bandwidth / oversubscription, over all spines
+//
+// The topology says which NICs share a leaf (sim/world/fabric.hpp wires it):
+//
+//   leaf-spine        a leaf has all NICs of nodes_per_leaf nodes
+//   rail-optimised    a leaf has NIC i of nodes_per_leaf nodes: rail i of that group of nodes
+//   nvlink-domain     one domain and no network: a single node, or a rack of them
 //
 // Every edge is two directed links, one each way. Bandwidths are per direction. Latencies are not
-// here: they belong to the calibration.
+// here: they belong to the calibration. Left out: NVLink domains smaller than a node (their nodes'
+// PCIe is not modelled).
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <string>
 
 #include "sim/base/units.hpp"
 
 namespace mllmsim {
+
+enum class TopologyKind : std::uint8_t { leaf_spine, rail_optimised, nvlink_domain };
+inline constexpr std::initializer_list<const char*> kTopologyNames{"leaf-spine", "rail-optimised",
+                                                                   "nvlink-domain"};
+
+struct Topology {
+  TopologyKind kind = TopologyKind::leaf_spine;
+  int nvlink_domain = 0;  // GPUs, of whole nodes; 0: those of one node
+  int nodes_per_leaf = 32;
+  // Per rail if there are rails. One stands for any number with adaptive routing, which balances
+  // them; of several, a flow uses the one that static routing gives it.
+  int spines = 1;
+  double oversubscription = 1.0;
+};
 
 struct ClusterSpec {
   std::string name;
@@ -26,21 +48,33 @@ struct ClusterSpec {
   BytesPerSecond nvlink_bandwidth{};
   int nics_per_node = 8;
   BytesPerSecond nic_bandwidth{};  // per NIC and direction
-  int nodes_per_leaf = 32;
-  double oversubscription = 1.0;
+  Topology topology;
   // What a collective between leaves gets of its NICs' bandwidth: all with adaptive routing; where
   // ECMP hashes as many flows onto as many uplinks, 1 - 1/e = 0.63 on average.
   double cross_leaf_share = 1.0;
-  // Standard deviation of the speeds of GPUs of one kind, over their mean.
-  // All wait for the slowest.
-  double gpu_speed_spread = 0;
+  // Standard deviation of GPUs' speeds, one kind of GPU, over their mean: all wait for the slowest.
+  // Sinha et al. (SC 2022): GPUs of one kind in six clusters differ by 8 % in GEMMs, whisker to
+  // whisker of a box plot, which is 5.4 standard deviations of a normal distribution.
+  double gpu_speed_spread = 0.015;
 
   int gpus() const { return nodes * gpus_per_node; }
   int node_of(int gpu) const { return gpu / gpus_per_node; }
-  // Network bandwidth of one GPU when all GPUs of its node communicate at once.
-  BytesPerSecond network_bandwidth_per_gpu() const {
-    return nic_bandwidth * static_cast<double>(nics_per_node) / static_cast<double>(gpus_per_node);
+  // Of all NICs, numbered node by node.
+  int nic_of(int gpu) const {
+    return node_of(gpu) * nics_per_node + gpu % gpus_per_node * nics_per_node / gpus_per_node;
   }
+  // The leaf of the GPU's node, or its group of rails: two GPUs of one reach each other without a
+  // spine.
+  int leaf_of(int gpu) const { return node_of(gpu) / topology.nodes_per_leaf; }
+
+  // GPUs of one domain reach each other over NVLink.
+  int nodes_per_domain() const {
+    return topology.nvlink_domain == 0 ? 1 : topology.nvlink_domain / gpus_per_node;
+  }
+  int gpus_per_domain() const { return nodes_per_domain() * gpus_per_node; }
+  int nics_per_domain() const { return nodes_per_domain() * nics_per_node; }
+  int domain_of(int gpu) const { return gpu / gpus_per_domain(); }
+  int domains() const { return domain_of(gpus() - 1) + 1; }
 };
 
 }  // namespace mllmsim

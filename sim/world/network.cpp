@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/graph/adjacency_list.hpp>
 #include <map>
 
 #include "sim/base/errors.hpp"
@@ -15,165 +14,167 @@ namespace {
 // so that results do not depend on insertion order.
 class Load {
  public:
-  void add(LinkId link, double bytes) { bytes_[link] += bytes; }
-  std::vector<LinkUse> uses() const {
+  void add(LinkId link, double bytes) { parts_.push_back({link, bytes}); }
+  void add(const std::vector<LinkId>& links, double bytes) {
+    for (LinkId link : links) add(link, bytes);
+  }
+  std::vector<LinkUse> uses() {
+    std::stable_sort(parts_.begin(), parts_.end(),
+                     [](const Part& a, const Part& b) { return a.link < b.link; });
     std::vector<LinkUse> out;
-    out.reserve(bytes_.size());
-    for (const auto& [link, bytes] : bytes_) out.push_back({link, {std::llround(bytes)}});
+    for (std::size_t i = 0; i < parts_.size();) {
+      const LinkId link = parts_[i].link;
+      double sum = 0;
+      for (; i < parts_.size() && parts_[i].link == link; ++i) sum += parts_[i].bytes;
+      out.push_back({link, {std::llround(sum)}});
+    }
     return out;
   }
 
  private:
-  std::map<LinkId, double> bytes_;
+  struct Part {
+    LinkId link;
+    double bytes;
+  };
+  std::vector<Part> parts_;
 };
+
+// What flows between whom if each of `from` has an equal part of the bytes to send, and each of
+// `to` an equal part to receive: the overlaps of [0, 1) cut into as many pieces as there are
+// senders, and as receivers.
+template <class Flow>
+void for_each_flow(const std::vector<int>& from, const std::vector<int>& to, double bytes,
+                   Flow flow) {
+  const std::size_t all = from.size() * to.size();
+  for (std::size_t at = 0; at < all;) {
+    const std::size_t i = at / to.size(), j = at / from.size();
+    const std::size_t end = std::min((i + 1) * to.size(), (j + 1) * from.size());
+    flow(from[i], to[j], bytes * static_cast<double>(end - at) / static_cast<double>(all));
+    at = end;
+  }
+}
 
 }  // namespace
 
-struct Network::Graph
-    : boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
-                            boost::property<boost::edge_index_t, std::uint32_t>> {
-  using adjacency_list::adjacency_list;
-};
-
-Network::~Network() = default;
-
-// Vertices in order: GPUs, NVSwitches (one per node), NICs, leaves, spine.
-Network::Network(const ClusterSpec& spec)
-    : spec_(spec), graph_(std::make_unique<Graph>(vertices())) {
-  const int nics = spec_.nodes * spec_.nics_per_node;
-  for (int g = 0; g < spec_.gpus(); ++g)
-    connect(gpu(g), nvswitch(spec_.node_of(g)), spec_.nvlink_bandwidth);
-  if (spec_.nodes == 1) return;
-  check(spec_.nics_per_node > 0, "several nodes need NICs");
-  for (int g = 0; g < spec_.gpus(); ++g) connect(gpu(g), nic_of(g), spec_.nvlink_bandwidth);
-  for (int n = 0; n < nics; ++n) {
-    const auto nic = static_cast<Vertex>(spec_.gpus() + spec_.nodes + n);
-    connect(nic, leaf(n / spec_.nics_per_node / spec_.nodes_per_leaf), spec_.nic_bandwidth);
-  }
-  for (int l = 0; leaves() > 1 && l < leaves(); ++l) {
-    const double ports = static_cast<double>(spec_.nodes_per_leaf * spec_.nics_per_node);
-    connect(leaf(l), spine(), spec_.nic_bandwidth * (ports / spec_.oversubscription));
-  }
-}
-
-void Network::connect(Vertex a, Vertex b, BytesPerSecond bandwidth) {
-  for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
-    boost::add_edge(from, to, static_cast<std::uint32_t>(bandwidths_.size()), *graph_);
-    bandwidths_.push_back(bandwidth);
-    ends_.emplace_back(from, to);
-  }
-}
-
-std::size_t Network::vertices() const {
+Network::Network(const ClusterSpec& spec) : spec_(spec) {
   check(spec_.nodes > 0 && spec_.gpus_per_node > 0, "a cluster has nodes and GPUs");
-  return static_cast<std::size_t>(spine()) + 1;
+  check(spec_.gpus_per_domain() > 0, "an NVLink domain has at least a node");
+  fabric_ = fabric_of(spec_);
+  for (int g = 0; g < spec_.gpus(); ++g)
+    to_nvswitch_.push_back(connect({DeviceKind::gpu, g}, {DeviceKind::nvswitch, spec_.domain_of(g)},
+                                   spec_.nvlink_bandwidth));
+  if (fabric_.switches.empty()) return;
+  for (int g = 0; g < spec_.gpus(); ++g)
+    to_nic_.push_back(
+        connect({DeviceKind::gpu, g}, {DeviceKind::nic, spec_.nic_of(g)}, spec_.nvlink_bandwidth));
+  std::vector<int> ports(fabric_.switches.size(), 0);
+  for (const int on : fabric_.switch_of_nic) {
+    const auto number = static_cast<int>(nics_.size());
+    nics_.push_back(
+        {connect({DeviceKind::nic, number}, {DeviceKind::network_switch, on}, spec_.nic_bandwidth),
+         on, ports[static_cast<std::size_t>(on)]++});
+  }
+  switches_ = std::make_unique<SwitchRoutes>(
+      fabric_, LinkId{static_cast<std::uint32_t>(bandwidths_.size())});
+  for (const Fabric::Cable& c : fabric_.cables)
+    connect({DeviceKind::network_switch, c.a}, {DeviceKind::network_switch, c.b}, c.bandwidth);
 }
 
-int Network::leaves() const {
-  return (spec_.nodes + spec_.nodes_per_leaf - 1) / spec_.nodes_per_leaf;
+LinkId Network::connect(Device a, Device b, BytesPerSecond bandwidth) {
+  const LinkId link{static_cast<std::uint32_t>(bandwidths_.size())};
+  bandwidths_.insert(bandwidths_.end(), 2, bandwidth);
+  ends_.emplace_back(a, b);
+  ends_.emplace_back(b, a);
+  return link;
 }
 
-Network::Vertex Network::nvswitch(int node) const {
-  return static_cast<Vertex>(spec_.gpus() + node);
-}
-Network::Vertex Network::nic_of(int g) const {
-  const int local = g % spec_.gpus_per_node * spec_.nics_per_node / spec_.gpus_per_node;
-  return static_cast<Vertex>(spec_.gpus() + spec_.nodes + spec_.node_of(g) * spec_.nics_per_node +
-                             local);
-}
-Network::Vertex Network::leaf(int index) const {
-  return static_cast<Vertex>(spec_.gpus() + spec_.nodes + spec_.nodes * spec_.nics_per_node +
-                             index);
-}
-Network::Vertex Network::spine() const { return leaf(leaves()); }
-
-LinkId Network::link(Vertex from, Vertex to) const {
-  // connect() adds both directions one after the other; the end with fewer links is searched.
-  const bool back = boost::out_degree(from, *graph_) > boost::out_degree(to, *graph_);
-  const auto [edge, found] = boost::edge(back ? to : from, back ? from : to, *graph_);
-  check(found, "no link between these devices");
-  return {boost::get(boost::edge_index, *graph_, edge) ^ (back ? 1U : 0U)};
+std::string Network::name_of(const Device& device) const {
+  switch (device.kind) {
+    case DeviceKind::gpu:
+      return fmt::format("gpu{}", device.number);
+    case DeviceKind::nvswitch:
+      return fmt::format("nvswitch{}", device.number);
+    case DeviceKind::nic:
+      return fmt::format("nic{}", device.number);
+    case DeviceKind::network_switch:
+      return fabric_.switches[static_cast<std::size_t>(device.number)];
+  }
+  return {};
 }
 
 std::string Network::link_name(LinkId id) const {
-  const auto name = [&](Vertex v) {
-    auto i = static_cast<int>(v);
-    if (i < spec_.gpus()) return fmt::format("gpu{}", i);
-    if ((i -= spec_.gpus()) < spec_.nodes) return fmt::format("nvswitch{}", i);
-    if ((i -= spec_.nodes) < spec_.nodes * spec_.nics_per_node) return fmt::format("nic{}", i);
-    if ((i -= spec_.nodes * spec_.nics_per_node) < leaves()) return fmt::format("leaf{}", i);
-    return std::string("spine");
-  };
   const auto& [from, to] = ends_[id.value];
-  return name(from) + "->" + name(to);
+  return name_of(from) + "->" + name_of(to);
 }
 
 std::optional<int> Network::node_of(LinkId id) const {
-  for (Vertex v : {ends_[id.value].first, ends_[id.value].second}) {
-    auto i = static_cast<int>(v);
-    if (i < spec_.gpus()) return spec_.node_of(i);
-    if ((i -= spec_.gpus()) < spec_.nodes) return i;
-    if ((i -= spec_.nodes) < spec_.nodes * spec_.nics_per_node) return i / spec_.nics_per_node;
+  for (const Device& d : {ends_[id.value].first, ends_[id.value].second}) {
+    if (d.kind == DeviceKind::gpu) return spec_.node_of(d.number);
+    if (d.kind == DeviceKind::nic) return d.number / spec_.nics_per_node;
   }
   return std::nullopt;
 }
 
-// The graph is a tree but for the NVSwitches, so the shortest way is known: through the node's
-// NVSwitch, otherwise up to the first switch that both sides share.
+// The GPU of the sender's node whose NIC is nearest to the receiver's; the sender if it is as near.
+int Network::departure(int from_gpu, int to_gpu) const {
+  const int to = nic(to_gpu).on;
+  int best = from_gpu, hops = switches_->hops(nic(from_gpu).on, to);
+  const int first = spec_.node_of(from_gpu) * spec_.gpus_per_node;
+  for (int g = first; hops > 0 && g < first + spec_.gpus_per_node; ++g)
+    if (const int other = switches_->hops(nic(g).on, to); other < hops) best = g, hops = other;
+  return best;
+}
+
+void Network::append_route(int from_gpu, int to_gpu, std::vector<LinkId>& links) const {
+  if (from_gpu == to_gpu) return;
+  const bool nvlink = spec_.domain_of(from_gpu) == spec_.domain_of(to_gpu);
+  const int over_nvlink_to = nvlink ? to_gpu : departure(from_gpu, to_gpu);
+  if (over_nvlink_to != from_gpu)
+    links.insert(links.end(), {to_nvswitch(from_gpu), reverse(to_nvswitch(over_nvlink_to))});
+  if (nvlink) return;
+  const Nic &out = nic(over_nvlink_to), &in = nic(to_gpu);
+  links.insert(links.end(), {to_nic(over_nvlink_to), out.up});
+  switches_->append(out.on, in.on, in.port, links);
+  links.insert(links.end(), {reverse(in.up), reverse(to_nic(to_gpu))});
+}
+
 std::vector<LinkId> Network::route(int from_gpu, int to_gpu) const {
-  if (from_gpu == to_gpu) return {};
-  const int from_node = spec_.node_of(from_gpu), to_node = spec_.node_of(to_gpu);
-  std::vector<Vertex> stops;
-  if (from_node == to_node) {
-    stops = {gpu(from_gpu), nvswitch(from_node), gpu(to_gpu)};
-  } else {
-    const Vertex up = leaf(from_node / spec_.nodes_per_leaf);
-    const Vertex down = leaf(to_node / spec_.nodes_per_leaf);
-    stops = {gpu(from_gpu), nic_of(from_gpu), up};
-    if (up != down) stops.insert(stops.end(), {spine(), down});
-    stops.insert(stops.end(), {nic_of(to_gpu), gpu(to_gpu)});
-  }
   std::vector<LinkId> links;
-  for (std::size_t i = 0; i + 1 < stops.size(); ++i) links.push_back(link(stops[i], stops[i + 1]));
+  append_route(from_gpu, to_gpu, links);
   return links;
 }
 
 std::vector<LinkUse> Network::messages(const std::vector<std::pair<int, int>>& from_to,
                                        Bytes bytes) const {
   Load load;
-  for (const auto& [from, to] : from_to)
-    for (LinkId l : route(from, to)) load.add(l, static_cast<double>(bytes.value));
+  std::vector<LinkId> links;
+  for (const auto& [from, to] : from_to) append_route(from, to, links);
+  load.add(links, static_cast<double>(bytes.value));
   return load.uses();
 }
 
 std::vector<LinkUse> Network::rings(const std::vector<std::vector<int>>& groups,
                                     Bytes bytes) const {
   Load load;
+  std::vector<LinkId> links;
   const auto amount = static_cast<double>(bytes.value);
   for (const std::vector<int>& group : groups) {
-    std::map<int, std::vector<int>> by_node;
-    for (int g : group) by_node[spec_.node_of(g)].push_back(g);
-    if (by_node.size() == 1 || group.size() > by_node.size())
+    std::map<int, std::vector<int>> by_domain;
+    for (int g : group) by_domain[spec_.domain_of(g)].push_back(g);
+    if (by_domain.size() == 1 || group.size() > by_domain.size())
       for (int g : group) {
-        load.add(link(gpu(g), nvswitch(spec_.node_of(g))), amount);
-        load.add(link(nvswitch(spec_.node_of(g)), gpu(g)), amount);
+        load.add(to_nvswitch(g), amount);
+        load.add(reverse(to_nvswitch(g)), amount);
       }
-    if (by_node.size() == 1) continue;
-    int previous_leaf = by_node.rbegin()->first / spec_.nodes_per_leaf;
-    for (const auto& [node, members] : by_node) {
-      const int l = node / spec_.nodes_per_leaf;
-      const double share = amount / static_cast<double>(members.size());
-      for (int g : members) {
-        load.add(link(gpu(g), nic_of(g)), share);
-        load.add(link(nic_of(g), leaf(l)), share);
-        load.add(link(leaf(l), nic_of(g)), share);
-        load.add(link(nic_of(g), gpu(g)), share);
-      }
-      if (l != previous_leaf) {
-        load.add(link(leaf(previous_leaf), spine()), amount);
-        load.add(link(spine(), leaf(l)), amount);
-      }
-      previous_leaf = l;
+    if (by_domain.size() == 1) continue;
+    const std::vector<int>* previous = &by_domain.rbegin()->second;
+    for (const auto& [domain, members] : by_domain) {
+      for_each_flow(*previous, members, amount, [&](int from, int to, double part) {
+        links.clear();
+        append_route(from, to, links);
+        load.add(links, part);
+      });
+      previous = &members;
     }
   }
   return load.uses();

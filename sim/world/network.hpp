@@ -1,4 +1,15 @@
-// The cluster's devices, switches and links as a graph, and the load that transfers put on it.
+// The cluster's devices, switches and links, the routes between GPUs, and the load that transfers
+// put on links.
+//
+//   in an NVLink domain   gpu -> nvswitch -> gpu
+//   between domains       gpu (-> nvswitch -> gpu') -> nic -> leaf (-> spine -> leaf) -> nic -> gpu
+//
+// From leaf to leaf the network finds the way: the shortest on the graph of its switches
+// (sim/world/switch_routes.hpp). Which NIC to leave by is the sender's choice: its own, unless that
+// of another GPU of its node is nearer to the receiver. That is NCCL's PXN: with rails, traffic for
+// another rail goes over NVLink to the GPU on that rail and stays on the rail's switches
+// (nccl/src/graph/paths.cc; "Doubling all2all Performance with NVIDIA Collective Communication
+// Library 2.12", NVIDIA blog, 2022). A const Network may be used by several threads.
 #pragma once
 
 #include <memory>
@@ -8,22 +19,23 @@
 #include <vector>
 
 #include "sim/world/cluster.hpp"
+#include "sim/world/fabric.hpp"
 #include "sim/world/links.hpp"
+#include "sim/world/switch_routes.hpp"
 
 namespace mllmsim {
 
 class Network {
  public:
   explicit Network(const ClusterSpec& spec);
-  ~Network();
 
   const ClusterSpec& spec() const { return spec_; }
   const std::vector<BytesPerSecond>& link_bandwidths() const { return bandwidths_; }
   std::string link_name(LinkId link) const;
-  // The node at an end of the link; none for leaf-spine links.
+  // The node at an end of the link; none between switches.
   std::optional<int> node_of(LinkId link) const;
 
-  // Links of the shortest route, in order; empty if from == to.
+  // Links in order; none if from == to.
   std::vector<LinkId> route(int from_gpu, int to_gpu) const;
 
   // Load of point-to-point messages that travel together, all of the same size.
@@ -31,28 +43,39 @@ class Network {
 
   // Load of ring collectives that run together, one for each group of GPUs. `bytes` is what each
   // GPU sends in all ((n-1)/n of the buffer for an all-gather or reduce-scatter, twice that for
-  // an all-reduce). Traffic that leaves a node is spread over the NICs of the group's GPUs there,
-  // as NCCL's channels are.
+  // an all-reduce). Rings go from domain to domain in order; traffic that leaves a domain is spread
+  // over the NICs of the group's GPUs there, as NCCL's channels are.
   std::vector<LinkUse> rings(const std::vector<std::vector<int>>& groups, Bytes bytes) const;
 
  private:
-  struct Graph;  // of Boost.Graph, which only network.cpp includes
-  using Vertex = std::size_t;
+  enum class DeviceKind : std::uint8_t { gpu, nvswitch, nic, network_switch };
+  struct Device {
+    DeviceKind kind;
+    int number;
+  };
+  struct Nic {
+    LinkId up;  // to its switch
+    int on = 0;
+    int port = 0;
+  };
 
-  std::size_t vertices() const;
-  void connect(Vertex a, Vertex b, BytesPerSecond bandwidth);
-  Vertex gpu(int g) const { return static_cast<Vertex>(g); }
-  Vertex nvswitch(int node) const;
-  Vertex nic_of(int gpu) const;
-  Vertex leaf(int index) const;
-  Vertex spine() const;
-  int leaves() const;
-  LinkId link(Vertex from, Vertex to) const;
+  // Two links, from a to b and back; returns the first.
+  LinkId connect(Device a, Device b, BytesPerSecond bandwidth);
+  static LinkId reverse(LinkId link) { return {link.value ^ 1U}; }
+  std::string name_of(const Device& device) const;
+  const Nic& nic(int gpu) const { return nics_[static_cast<std::size_t>(spec_.nic_of(gpu))]; }
+  LinkId to_nvswitch(int gpu) const { return to_nvswitch_[static_cast<std::size_t>(gpu)]; }
+  LinkId to_nic(int gpu) const { return to_nic_[static_cast<std::size_t>(gpu)]; }
+  int departure(int from_gpu, int to_gpu) const;
+  void append_route(int from_gpu, int to_gpu, std::vector<LinkId>& links) const;
 
   ClusterSpec spec_;
-  std::unique_ptr<Graph> graph_;
+  Fabric fabric_;
   std::vector<BytesPerSecond> bandwidths_;
-  std::vector<std::pair<Vertex, Vertex>> ends_;
+  std::vector<std::pair<Device, Device>> ends_;
+  std::vector<LinkId> to_nvswitch_, to_nic_;  // by GPU
+  std::vector<Nic> nics_;
+  std::unique_ptr<SwitchRoutes> switches_;
 };
 
 }  // namespace mllmsim

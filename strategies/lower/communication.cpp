@@ -11,7 +11,7 @@ Message Communication::message(int replica, int from_rank, int to_rank, Bytes by
   const Parallelism& p = step_.job().parallelism;
   const ClusterSpec& cluster = step_.job().cluster;
   const bool same_node =
-      cluster.node_of(p.rank(0, 0, from_rank)) == cluster.node_of(p.rank(0, 0, to_rank));
+      cluster.domain_of(p.rank(0, 0, from_rank)) == cluster.domain_of(p.rank(0, 0, to_rank));
   Message message;
   // Others on the same NIC are not part of this time: the simulation shares links.
   message.time = to_time(costs_.kernels.point_to_point({bytes_per_gpu, same_node, 1}).time);

@@ -1,5 +1,6 @@
 #include "strategies/lower/groups.hpp"
 
+#include <algorithm>
 #include <set>
 
 namespace mllmsim::lower {
@@ -16,19 +17,18 @@ std::vector<std::vector<int>> dp_groups(const Parallelism& p, int pipeline_rank)
 
 costs::GroupShape shape_of(const std::vector<std::vector<int>>& groups,
                            const ClusterSpec& cluster) {
-  std::set<int> nodes;
-  for (int gpu : groups.front()) nodes.insert(cluster.node_of(gpu));
+  std::set<int> domains;
+  for (int gpu : groups.front()) domains.insert(cluster.domain_of(gpu));
   int siblings = 0;
   for (const std::vector<int>& group : groups)
     for (int gpu : group)
-      if (cluster.node_of(gpu) == *nodes.begin()) {
+      if (cluster.domain_of(gpu) == *domains.begin()) {
         ++siblings;
         break;
       }
-  const bool crosses =
-      *nodes.begin() / cluster.nodes_per_leaf != *nodes.rbegin() / cluster.nodes_per_leaf;
-  return {static_cast<int>(groups.front().size()), static_cast<int>(nodes.size()), siblings,
-          crosses};
+  const auto [first, last] = std::minmax_element(groups.front().begin(), groups.front().end());
+  return {static_cast<int>(groups.front().size()), static_cast<int>(domains.size()), siblings,
+          cluster.leaf_of(*first) != cluster.leaf_of(*last)};
 }
 
 Bytes sent_by_each(costs::CollectiveOp op, Bytes buffer, int ranks) {

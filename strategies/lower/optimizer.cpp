@@ -24,7 +24,7 @@ std::int64_t updated(const StepBuilder& step, int rank) {
 void add_optimizer(StepBuilder& step, const CostContext& costs,
                    const std::vector<TaskId>& encoders_done) {
   const int gpus = step.job().parallelism.world_size();
-  const costs::GroupShape all{gpus, (gpus - 1) / step.job().cluster.gpus_per_node + 1, 1};
+  const costs::GroupShape all{gpus, step.job().cluster.domain_of(gpus - 1) + 1, 1};
   constexpr Bytes kNorm{4};
   Program& program = step.program();
   Task sync;

@@ -13,7 +13,7 @@ Time message(const Job& job, const CostContext& costs, int from, int to, Bytes b
   if (from == to) return {};
   const Parallelism& p = job.parallelism;
   const bool same_node =
-      job.cluster.node_of(p.rank(0, 0, from)) == job.cluster.node_of(p.rank(0, 0, to));
+      job.cluster.domain_of(p.rank(0, 0, from)) == job.cluster.domain_of(p.rank(0, 0, to));
   return to_time(costs.kernels.point_to_point({bytes, same_node, 1}).time);
 }
 
@@ -25,10 +25,12 @@ Time collective(const Job& job, const EncoderPlan& plan, const CostContext& cost
   const int pipelines = lower::encoder_parallelism(job, plan).data_parallel_size;
   if (pipelines == 1 || bytes == 0) return {};
   const int gpus = p.data_parallel_size * p.tensor_model_parallel_size;  // of one pipeline rank
-  const int nodes = (gpus - 1) / job.cluster.gpus_per_node + 1;
+  const int domains = job.cluster.domain_of(gpus - 1) + 1;
   const int groups = p.pipeline_model_parallel_size / plan.pp;
-  const int holders = std::min({nodes * groups, pipelines, job.cluster.nodes});
-  const costs::GroupShape shape{pipelines, holders, plan.tp, holders > job.cluster.nodes_per_leaf};
+  const int holders = std::min({domains * groups, pipelines, job.cluster.domains()});
+  const bool crosses =
+      holders * job.cluster.nodes_per_domain() > job.cluster.topology.nodes_per_leaf;
+  const costs::GroupShape shape{pipelines, holders, plan.tp, crosses};
   return to_time(costs.kernels.collective({op, Bytes{bytes}, shape}).time);
 }
 

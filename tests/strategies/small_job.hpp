@@ -21,6 +21,7 @@ inline Job small_job() {
   job.cluster.nvlink_bandwidth = {300e9};
   job.cluster.nics_per_node = 2;
   job.cluster.nic_bandwidth = {25e9};
+  job.cluster.gpu_speed_spread = 0;
   Encoder e;
   e.name = "vit";
   e.blocks = {.num_hidden_layers = 6,

@@ -29,6 +29,7 @@ std::unique_ptr<KernelCosts> costs(const Machine& machine) {
   c.nvlink_bandwidth = {machine.nvlink};
   c.nics_per_node = static_cast<int>(machine.nics);
   c.nic_bandwidth = {machine.nic};
+  c.gpu_speed_spread = 0;
   return read_kernel_costs(kFolder / machine.file, c);
 }
 

@@ -33,6 +33,7 @@ Times layer_22b(bool sequence_parallel, Recompute recompute) {
   ClusterSpec cluster;
   cluster.nvlink_bandwidth = {300e9};
   cluster.nic_bandwidth = {25e9};
+  cluster.gpu_speed_spread = 0;
   const auto kernels =
       read_kernel_costs(MLLMSIM_SOURCE_DIR "/cost_models/calibrations/a100-sxm4-80g.json", cluster);
   LayerCosts costs(model, p, software, *kernels, cluster);

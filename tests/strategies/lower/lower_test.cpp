@@ -118,11 +118,11 @@ TEST(Lower, GradientsThatCrossLeavesFeelTheirRouting) {
   job.parallelism.tensor_model_parallel_size = 4;
   job.parallelism.pipeline_model_parallel_size = 1;
   job.parallelism.data_parallel_size = 4;
-  job.cluster.nodes_per_leaf = 2;
+  job.cluster.topology.nodes_per_leaf = 2;
   const Time adaptive = simulate_job(job).timeline.span;
   job.cluster.cross_leaf_share = 0.5;
   EXPECT_GT(simulate_job(job).timeline.span, adaptive);
-  job.cluster.nodes_per_leaf = 4;
+  job.cluster.topology.nodes_per_leaf = 4;
   EXPECT_EQ(simulate_job(job).timeline.span, adaptive);
 }
 
