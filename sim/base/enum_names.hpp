@@ -22,7 +22,9 @@ template <class Enum>
 struct Names;
 
 template <class T>
-concept NamedEnum = requires { Names<T>::list; };
+concept NamedEnum = requires {
+  Names<T>::list;
+};
 
 template <NamedEnum Enum>
 constexpr std::string_view name_of(Enum value) {

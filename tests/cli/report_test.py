@@ -83,7 +83,7 @@ class Page(Reports):
         odd = '</script><script>document.title="owned"</script><img src=x onerror="document.title=1">'
         for name in ["runs", "stages", "steps", "spans", "memory"]:
             rewrite(self.dir / "odd" / f"{name}.parquet", lambda t: t.assign(run=odd))
-        rewrite(self.dir / "odd/spans.parquet", lambda t: t.assign(name=odd))
+        rewrite(self.dir / "odd/spans.parquet", lambda t: t.assign(name=t.name.where(t.kind == "bubble", odd)))
         mllmsim(self.dir, "report", "odd", "-o", "odd.html")
         self.assertNotIn("<script>document", (self.dir / "odd.html").read_text())
 
@@ -98,6 +98,11 @@ class Page(Reports):
         self.assertIn("at least one RUN", mllmsim(self.dir, "report", code=2).stderr)
         mllmsim(self.dir, "report", "nothing", code=3)
         mllmsim(self.dir, "report", "a", "-o", "no/such/directory.html", code=3)
+        shutil.copytree(self.dir / "a", self.dir / "warped")
+        rewrite(self.dir / "warped/spans.parquet", lambda t: t.assign(stream="warp"))
+        message = mllmsim(self.dir, "report", "warped", code=2).stderr
+        self.assertIn("warped/spans.parquet: stream: expected", message)
+        self.assertIn('found "warp"', message)
 
 
 @unittest.skipUnless(CHROMIUM, "no chromium")
