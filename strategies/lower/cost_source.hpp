@@ -1,7 +1,7 @@
 // Where the durations of a step's tasks come from.
 //
-//   GivenTimes      the scenario gives the time of a chunk's pass and of a transfer. Nothing else is
-//                   known, so a step is passes and transfers: no layers, tp, data parallelism,
+//   GivenTimes      the scenario gives the time of a chunk's pass and of a transfer. Nothing else
+//                   is known, so a step is passes and transfers: no layers, tp, data parallelism,
 //                   optimizer, memory or shared links.
 //   ModelledCosts   calibrated cost models; what the micro-batches of this plan cost is summed up
 //                   already.

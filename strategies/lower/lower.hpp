@@ -7,8 +7,8 @@
 //   stage    one task per pass through a chunk; one per layer where layers communicate one by one:
 //            all passes under zero_stage 3, and with dp > 1 the first forward and the last backward
 //            of rank 0's chunk 0 where parameter gathers and gradient reductions overlap them
-//   kernel   one task per kernel, tp collectives on their own stream; always so with encoders beside
-//            the LLM's pipeline
+//   kernel   one task per kernel, tp collectives on their own stream; always so with encoders
+//            beside the LLM's pipeline
 //
 // Durations are sums of the same kernel times, so both granularities take the same time.
 //

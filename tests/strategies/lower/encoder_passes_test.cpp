@@ -9,9 +9,9 @@ namespace mllmsim {
 using namespace lower;
 namespace {
 
-// One GPU, two micro-batches: the LLM runs F0 B0 F1 B1. The encoder's forward of micro-batch 0 comes
-// first; that of micro-batch 1 begins with two kernels before kernel 3 of F0, and ends after F0. Its
-// backwards are after B0 and in the end.
+// One GPU, two micro-batches: the LLM runs F0 B0 F1 B1. The encoder's forward of micro-batch 0
+// comes first; that of micro-batch 1 begins with two kernels before kernel 3 of F0, and ends after
+// F0. Its backwards are after B0 and in the end.
 struct Beside {
   Job job = one_gpu();
   JobCosts costs{job};
