@@ -13,6 +13,7 @@
 #include "sim/world/cluster.hpp"
 #include "sim/world/model.hpp"
 #include "sim/world/parallelism.hpp"
+#include "sim/world/software.hpp"
 #include "strategies/data/samples.hpp"
 
 namespace mllmsim {

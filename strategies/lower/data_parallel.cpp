@@ -13,12 +13,6 @@
 #include "strategies/lower/lowering.hpp"
 
 namespace mllmsim::lower {
-namespace {
-
-constexpr int kParameterBytes = 2;  // bf16
-
-}  // namespace
-
 std::int64_t Lowering::parameters_of(int rank, bool only_trained) const {
   std::int64_t n = 0;
   for (int c = 0; c < chunks(); ++c) n += parameters_per_gpu(job_, chunk(rank, c), only_trained);
@@ -72,12 +66,13 @@ void Lowering::add_data_parallel() {
   const bool sharded = job_.parallelism.zero_stage == 1;
   // The encoders' parameters first: their forwards come first.
   if (plan_.encoders && sharded)
-    add_encoder_collective(costs::CollectiveOp::all_gather, kParameterBytes);
+    add_encoder_collective(costs::CollectiveOp::all_gather,
+                           job_.software.precision.parameter_bytes);
   add_llm_data_parallel();
   if (plan_.encoders)
     add_encoder_collective(
         sharded ? costs::CollectiveOp::reduce_scatter : costs::CollectiveOp::all_reduce,
-        job_.software.grad_bytes_per_parameter);
+        job_.software.precision.grad_bytes_per_parameter);
 }
 
 void Lowering::add_llm_data_parallel() {
@@ -95,9 +90,7 @@ bool Lowering::in_buckets(int rank, int c) const {
 
 // Runs of segments [from, to) with at least a bucket's parameters each; the last may be smaller.
 std::vector<std::pair<std::size_t, std::size_t>> Lowering::buckets(const PassTasks& pass) const {
-  // Megatron's default: 40 million parameters, more for many replicas so that shards stay large.
-  const std::int64_t full =
-      std::max<std::int64_t>(40'000'000, 1'000'000LL * job_.parallelism.data_parallel_size);
+  const std::int64_t full = job_.software.bucket_parameters(job_.parallelism.data_parallel_size);
   std::vector<std::pair<std::size_t, std::size_t>> runs;
   std::int64_t held = full;
   for (std::size_t i = 0; i < pass.segments.size(); ++i) {
@@ -126,7 +119,8 @@ void Lowering::add_parameter_gathers(int rank) {
   const bool overlap = job_.software.overlap_param_gather;
   const auto gather = [&](std::int64_t n, auto&& first_task_of_replica) {
     if (n == 0) return;
-    const auto tasks = add_collective(rank, costs::CollectiveOp::all_gather, kParameterBytes * n);
+    const auto tasks = add_collective(rank, costs::CollectiveOp::all_gather,
+                                      job_.software.precision.parameter_bytes * n);
     for (int r = 0; r < replicas(); ++r)
       program_.add_dependency(tasks[static_cast<std::size_t>(r)], first_task_of_replica(r));
   };
@@ -155,7 +149,8 @@ void Lowering::add_gradient_reductions(int rank) {
   const auto last = static_cast<std::uint32_t>(micro_batches(0) - 1);
   const auto reduce = [&](std::int64_t n, auto&& last_task_of_replica) {
     if (n == 0) return;
-    const auto tasks = add_collective(rank, op, job_.software.grad_bytes_per_parameter * n);
+    const auto tasks =
+        add_collective(rank, op, job_.software.precision.grad_bytes_per_parameter * n);
     for (int r = 0; r < replicas(); ++r)
       program_.add_dependency(last_task_of_replica(r), tasks[static_cast<std::size_t>(r)]);
   };
@@ -181,7 +176,7 @@ void Lowering::add_optimizer() {
   const Parallelism& p = job_.parallelism;
   const costs::GroupShape all{p.world_size(), (p.world_size() - 1) / job_.cluster.gpus_per_node + 1,
                               1};
-  constexpr Bytes kNorm{4};
+  constexpr Bytes kNorm{kFp32Bytes};
   Task sync;
   if (p.world_size() > 1)
     sync.duration =

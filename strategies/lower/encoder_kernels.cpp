@@ -81,9 +81,8 @@ bool backward_reaches(const Model& model, const EncoderPlan& plan, int stage) {
 }
 
 std::vector<EncoderBucket> encoder_buckets(const Job& job, const EncoderPlan& plan, int stage) {
-  // Megatron's default: 40 million parameters, more for many replicas so that shards stay large.
-  const std::int64_t full = std::max<std::int64_t>(
-      40'000'000, 1'000'000LL * encoder_parallelism(job, plan).data_parallel_size);
+  const std::int64_t full =
+      job.software.bucket_parameters(encoder_parallelism(job, plan).data_parallel_size);
   std::vector<EncoderBucket> out;
   const Chunk& layers = plan.stage_of(stage);
   for (std::uint32_t i = 0; i < layers.size(); ++i) {

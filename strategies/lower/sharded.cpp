@@ -11,12 +11,6 @@
 #include "strategies/lower/lowering.hpp"
 
 namespace mllmsim::lower {
-namespace {
-
-constexpr std::int64_t kParameterBytes = 2, kGradientBytes = 2;  // bf16 on the wire
-
-}  // namespace
-
 Time Lowering::shard_time(costs::CollectiveOp op, std::int64_t bytes) {
   const auto [at, added] = shard_times_.try_emplace({op, bytes});
   if (added && bytes > 0) {
@@ -37,12 +31,14 @@ void Lowering::slow_beside_shards(DeviceId d, const Pass& pass, Segment& segment
     if (Program::kind_of(task.stream) == StreamKind::compute)
       computing += task.duration - task.communication;
   }
-  const auto bytes = [&](std::int64_t each, bool only_trained) {
+  const auto bytes = [&](int each, bool only_trained) {
     return each * parameters_per_gpu(job_, {segment.layer}, only_trained);
   };
-  Time beside = shard_time(costs::CollectiveOp::all_gather, bytes(kParameterBytes, false));
+  Time beside = shard_time(costs::CollectiveOp::all_gather,
+                           bytes(job_.software.precision.parameter_bytes, false));
   if (!pass.forward)
-    beside += shard_time(costs::CollectiveOp::reduce_scatter, bytes(kGradientBytes, true));
+    beside += shard_time(costs::CollectiveOp::reduce_scatter,
+                         bytes(job_.software.precision.sharded_grad_bytes_per_parameter, true));
   Task task;
   task.duration = std::min(scaled(computing, slowdown - 1), scaled(beside, 1 - 1 / slowdown));
   if (task.duration == Time{}) return;
@@ -69,8 +65,8 @@ void Lowering::add_sharded_layers() {
       }
 
   const auto gather = [&](std::size_t i) {
-    const std::int64_t bytes =
-        kParameterBytes * parameters_per_gpu(job_, {sequence[0][i].layer}, false);
+    const std::int64_t bytes = job_.software.precision.parameter_bytes *
+                               parameters_per_gpu(job_, {sequence[0][i].layer}, false);
     const auto tasks = add_collective(0, costs::CollectiveOp::all_gather, bytes);
     for (std::size_t r = 0; r < tasks.size(); ++r) {
       if (i >= ahead) program_.add_dependency(sequence[r][i - ahead].last, tasks[r]);
@@ -80,8 +76,8 @@ void Lowering::add_sharded_layers() {
     }
   };
   const auto scatter = [&](std::size_t i) {
-    const std::int64_t bytes =
-        kGradientBytes * parameters_per_gpu(job_, {sequence[0][i].layer}, true);
+    const std::int64_t bytes = job_.software.precision.sharded_grad_bytes_per_parameter *
+                               parameters_per_gpu(job_, {sequence[0][i].layer}, true);
     if (bytes == 0) return;
     const auto tasks = add_collective(0, costs::CollectiveOp::reduce_scatter, bytes);
     for (std::size_t r = 0; r < tasks.size(); ++r) {

@@ -59,17 +59,19 @@ EncoderWork::EncoderWork(const Job& job, const Plan& llm_plan, const EncoderPlan
     Time at{};
     for (const lower::EncoderBucket& b : buckets) {
       if (sharded)
-        at += collective(job, plan, costs, costs::CollectiveOp::all_gather, 2 * b.parameters);
+        at += collective(job, plan, costs, costs::CollectiveOp::all_gather,
+                         job.software.precision.parameter_bytes * b.parameters);
       when.resize(b.to, at);
     }
     std::reverse(buckets.begin(), buckets.end());
     std::vector<Reduction>& reduced = reductions.emplace_back();
     for (const lower::EncoderBucket& b : buckets)
-      reduced.push_back({b.from, b.to,
-                         collective(job, plan, costs,
-                                    sharded ? costs::CollectiveOp::reduce_scatter
-                                            : costs::CollectiveOp::all_reduce,
-                                    job.software.grad_bytes_per_parameter * b.parameters)});
+      reduced.push_back(
+          {b.from, b.to,
+           collective(
+               job, plan, costs,
+               sharded ? costs::CollectiveOp::reduce_scatter : costs::CollectiveOp::all_reduce,
+               job.software.precision.grad_bytes_per_parameter * b.parameters)});
   }
   const auto& batches = llm.micro_batches.front();
   for (const MicroBatch& other : batches) uniform_ = uniform_ && other.encoders == mb.encoders;
