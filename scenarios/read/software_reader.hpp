@@ -1,7 +1,7 @@
 // The [software] table: what the training framework does (sim/world/software.hpp).
 //
 // Every key is listed once, with its range and where its default comes from: documented by the
-// framework, or an estimate. The default itself is the struct's.
+// framework, an assumption about how it is run, or an estimate. The default itself is the struct's.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
 // What the training framework does, stated once per framework generation (scenarios/software); not a
 // property of model or machine.
 //
-// Defaults are Megatron-Core's of 2024 without its optional overlaps. Where each default comes from
-// is listed with the keys of scenarios (scenarios/read/software_reader.cpp), which `mllmsim list
-// settings` and reports show.
+// A default is Megatron-Core's of 2024, with the data-parallel overlaps that runs turn on. Where
+// each comes from is listed with the keys of scenarios (scenarios/read/software_reader.cpp), which
+// `mllmsim list settings` and reports show.
 #pragma once
 
 #include <algorithm>
