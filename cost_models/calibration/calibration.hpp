@@ -37,13 +37,29 @@ struct Calibration {
   Factor overlap;  // time of a GEMM beside a collective over its time alone
 };
 
+// Calls f on the provenance of every part.
+template <class C, class F>
+void each_provenance(C& c, F f) {
+  f(c.gemm.large.provenance);
+  f(c.gemm.all.provenance);
+  for (auto& k : c.attention.kernels) f(k.provenance);
+  for (auto& o : c.memory_bound.operations) f(o.provenance);
+  f(c.collectives.node_provenance);
+  for (auto& n : c.collectives.network) f(n.provenance);
+  f(c.p2p.node_provenance);
+  f(c.p2p.network_provenance);
+}
+template <class C, class F>
+void each_factor(C& c, F f) {
+  for (auto* factor : {&c.gemm.input_gradient, &c.gemm.weight_gradient, &c.gemm.sustained,
+                       &c.attention.backward, &c.overlap})
+    f(*factor);
+  for (auto& o : c.attention.older) f(o.time);
+}
+
 Calibration read_calibration(const std::filesystem::path& file);
 Calibration parse_calibration(const std::string& text, const std::string& file);
 std::string to_json(const Calibration& calibration);
-
-// Data sheet times efficiencies known from other machines: every part is an estimate.
-Calibration estimated_calibration(const std::string& gpu_name);
-Calibration estimated_calibration(const std::string& gpu_name, const Gpu& gpu);
 
 // Another machine's calibration as a starting point for `gpu_name`: efficiencies are kept, the data
 // sheet changes, nothing is better than transferred.

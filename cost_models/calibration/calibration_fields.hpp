@@ -1,8 +1,9 @@
-// The fields of a calibration file, listed once for reading and writing: describe(archive, value)
+// The fields of a calibration file and of the estimate, listed once for reading and writing: describe(archive, value)
 // calls archive(key, member) for each. Archives are in calibration_json.cpp.
 #pragma once
 
 #include "cost_models/calibration/calibration.hpp"
+#include "cost_models/calibration/estimate.hpp"
 
 namespace mllmsim::costs {
 
@@ -27,6 +28,7 @@ void describe(A& a, Gpu& g) {
   a("nvlink_gb_per_s", g.nvlink_bandwidth);
   a("sms", g.sms);
   a.require(g.sms > 0, "sms", "expected a number above 0");
+  a("from", g.from);
 }
 
 template <class A>
@@ -112,9 +114,21 @@ void describe(A& a, AttentionKernel& k) {
 }
 
 template <class A>
+void describe(A& a, OlderAttention& o) {
+  a("generation", o.generation);
+  describe(a, o.time);
+}
+
+template <class A>
 void describe(A& a, AttentionModel& m) {
   a("generation", m.generation);
   a.require(m.generation >= 1 && m.generation <= 3, "generation", "expected 1, 2 or 3");
+  a("older", m.older);
+  for (int g = 1; g < m.generation; ++g) {
+    bool found = false;
+    for (const OlderAttention& o : m.older) found |= o.generation == g;
+    a.require(found, "older", "expected every generation before the measured one");
+  }
   a("backward", m.backward);
   a("kernels", m.kernels);
   bool forward = false;
@@ -227,6 +241,44 @@ void describe(A& a, Calibration& c) {
   a("collectives", c.collectives);
   a("point_to_point", c.p2p);
   a("overlap", c.overlap);
+}
+
+template <class A>
+void describe(A& a, RingEstimate& r) {
+  a("ranks", r.ranks);
+  a("latency_us", r.latency);
+  a.require(r.ranks > 1, "ranks", "expected 2 or more");
+}
+
+template <class A>
+void describe(A& a, CollectiveEstimate& e) {
+  a("node_provenance", e.node_provenance);
+  a.positive("nvlink_efficiency", e.nvlink_efficiency);
+  a("rings", e.rings);
+  a("network", e.network);
+  a.require(!e.rings.empty(), "rings", "expected at least one");
+  a.require_each(e.network, "network", CollectiveOp::all_reduce);
+}
+
+template <class A>
+void describe(A& a, P2pEstimate& e) {
+  a("node_provenance", e.node_provenance);
+  a("node_latency_us", e.node_latency);
+  a.positive("nvlink_efficiency", e.nvlink_efficiency);
+  a("network_provenance", e.network_provenance);
+  a("network_latency_us", e.network_latency);
+  a("message_gb_per_s", e.message_bandwidth);
+  a.positive("nic_efficiency", e.nic_efficiency);
+}
+
+template <class A>
+void describe(A& a, Estimate& e) {
+  a("gemm", e.gemm);
+  a("attention", e.attention);
+  a("memory_bound", e.memory_bound);
+  a("collectives", e.collectives);
+  a("point_to_point", e.p2p);
+  a("overlap", e.overlap);
 }
 
 }  // namespace mllmsim::costs

@@ -1,4 +1,4 @@
-// The two archives behind read_calibration() and to_json(). Units follow from types: Seconds are
+// The two archives behind read_calibration(), read_estimate() and to_json(). Units follow from types: Seconds are
 // microseconds in the file, BytesPerSecond GB/s, FlopsPerSecond TFLOP/s.
 #include <cmath>
 #include <concepts>
@@ -124,6 +124,11 @@ Calibration parse_calibration(const std::string& text, const std::string& file) 
 
 Calibration read_calibration(const std::filesystem::path& file) {
   return parse_calibration(read_text(file), file.string());
+}
+
+Estimate read_estimate(const std::filesystem::path& file) {
+  const boost::json::value document = parse_json(read_text(file), file.string());
+  return Reader::read<Estimate>(JsonObject(document, file.string()));
 }
 
 std::string to_json(const Calibration& calibration) {

@@ -7,10 +7,11 @@
 #include <boost/program_options.hpp>
 #include <filesystem>
 
+#include "cost_models/calibration/estimate.hpp"
 #include "cost_models/fit/fit.hpp"
 #include "cost_models/fit/import_kineto.hpp"
 #include "cost_models/fit/import_nccl.hpp"
-#include "cost_models/kernels/names.hpp"
+#include "cost_models/fit/show.hpp"
 #include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
 
@@ -27,8 +28,8 @@ constexpr std::string_view kUsage =
     "       calibrate import nccl|kineto FILE... [--out FILE] [--source TEXT] [--gpus-per-node N]\n"
     "                     nccl-tests output or PyTorch traces to raw measurements\n"
     "       calibrate show FILE [--raw RAW... --plot OUT.png]\n"
-    "                     every part with its source, points and errors on held-out points, and a\n"
-    "                     picture of measured against predicted times\n"
+    "                     every part with its source in a word and in full, points and errors on\n"
+    "                     held-out points, and a picture of measured against predicted times\n"
     "       calibrate scale FILE --gemm F [--attention F] [--memory_bound F] [--collectives F]\n"
     "                 [--point_to_point F] [--out FILE]\n"
     "                     multiply the times of parts, e.g. to match one measurement of your own\n"
@@ -59,41 +60,6 @@ po::variables_map parse(const std::vector<std::string>& args,
             values);
   if (values.count("file") == 0) throw UserError("command line", "", "expected a file");
   return values;
-}
-
-void show(const costs::Calibration& c, std::ostream& out) {
-  const auto row = [&](const std::string& part, const costs::Provenance& p) {
-    fmt::print(out, "{:<34} {:<13}", part, costs::name_of(p.source));
-    if (p.points > 0) {
-      fmt::print(out, " {:>7} {:>7.1f}% {:>7.1f}%\n", p.points, 100 * p.median_error,
-                 100 * p.p90_error);
-    } else {
-      fmt::print(out, " {:>7} {:>8} {:>8}\n", "-", "-", "-");
-    }
-  };
-  const auto factor = [&](const std::string& part, const costs::Factor& f) {
-    fmt::print(out, "{:<34} {:<13} x {:.3f}\n", part, costs::name_of(f.source), f.value);
-  };
-  fmt::print(out, "{}\n{}\n\n", c.header.gpu, c.header.description);
-  fmt::print(out, "{:<34} {:<13} {:>7} {:>8} {:>8}\n", "part", "source", "points", "median", "p90");
-  row(fmt::format("gemm, m n k >= {}", costs::kLargeGemm), c.gemm.large.provenance);
-  row("gemm, all", c.gemm.all.provenance);
-  factor("gemm, input gradient", c.gemm.input_gradient);
-  factor("gemm, weight gradient", c.gemm.weight_gradient);
-  factor("gemm, sustained", c.gemm.sustained);
-  for (const costs::AttentionKernel& k : c.attention.kernels)
-    row(fmt::format("attention, dim {}{}{}", k.head_dim, k.causal ? ", causal" : "",
-                    k.backward ? ", backward" : ""),
-        k.provenance);
-  factor("attention, backward / forward", c.attention.backward);
-  for (const costs::MemoryOperation& o : c.memory_bound.operations)
-    row(fmt::format("memory bound, {}", costs::name_of(o.op)), o.provenance);
-  row("collectives in a node", c.collectives.node_provenance);
-  for (const costs::NetworkCollective& n : c.collectives.network)
-    row(fmt::format("{} across nodes", costs::name_of(n.op)), n.provenance);
-  row("point to point in a node", c.p2p.node_provenance);
-  row("point to point across nodes", c.p2p.network_provenance);
-  factor("overlap, gemm beside collective", c.overlap);
 }
 
 // What measurements replace: another calibration, or estimates from the data sheet.

@@ -1,5 +1,7 @@
 #include "cost_models/fit/fit.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "cost_models/fit/fit_tools.hpp"
@@ -7,6 +9,9 @@
 
 namespace mllmsim::fit {
 namespace {
+
+// Of a machine whose memory was not measured: A100 has 153, H100 295, CPUs 10 to 50.
+constexpr double kFlopsPerByte = 100;
 
 // Names the files of `raw` in every part that was fitted to them: fits leave `from` empty.
 void name_sources(const RawData& raw, costs::Calibration& c) {
@@ -59,10 +64,16 @@ costs::Gpu measured_sheet(const RawData& raw) {
     link = std::max(link, static_cast<double>(m.kernel.bytes.value) / m.time.value);
   if (flops == 0)
     throw UserError("", "gemm", "a machine without a data sheet needs GEMM measurements");
-  // Never measured: 100 FLOP per byte is typical, a neighbour is no faster than one's own memory.
-  if (memory == 0) memory = flops / 100;
-  if (link == 0) link = memory;
-  return {{flops}, {memory}, {link}, 1};
+  std::string from = "no data sheet: the best rates measured";
+  if (memory == 0) {
+    memory = flops / kFlopsPerByte;
+    from += fmt::format(", memory at {} FLOP per byte (estimate)", kFlopsPerByte);
+  }
+  if (link == 0) {
+    link = memory;
+    from += ", neighbours as fast as memory (estimate)";
+  }
+  return {{flops}, {memory}, {link}, 1, from};
 }
 
 }  // namespace mllmsim::fit

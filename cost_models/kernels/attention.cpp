@@ -49,6 +49,16 @@ Choice choose(const AttentionModel& model, const Attention& a) {
   return best;
 }
 
+// Makes the choice one of an older generation of kernels, if that is what runs.
+void age(Choice& choice, const AttentionModel& model, int wanted) {
+  if (wanted == 0 || wanted >= model.generation) return;
+  const auto older = std::find_if(model.older.begin(), model.older.end(),
+                                  [&](const OlderAttention& o) { return o.generation == wanted; });
+  check(older != model.older.end(), "attention model without a factor for an older generation");
+  choice.factor *= older->time.value;
+  choice.source = weaker(choice.source, older->time.source);
+}
+
 }  // namespace
 
 double AttentionTable::at(double length, double heads) const {
@@ -83,20 +93,14 @@ Seconds attention_busy(const AttentionKernel& k, const Gpu& gpu, const Attention
   return {busy * std::exp(k.table.at(std::log2(s.length), std::log2(s.batch * s.heads)))};
 }
 
-// Time of an older generation of kernels over the measured one's.
-static double generation_factor(int measured, int wanted) {
-  constexpr double kOverThird[] = {3.2, 1.6, 1};  // of generations 1, 2, 3
-  if (wanted == 0 || wanted >= measured) return 1;
-  return kOverThird[wanted - 1] / kOverThird[measured - 1];
-}
-
 Cost attention_time(const AttentionModel& model, const Gpu& gpu, const Attention& a) {
   double tokens = 0;
   for (const SequenceGroup& g : a.sequences)
     tokens += static_cast<double>(g.length) * static_cast<double>(g.count);
   if (tokens == 0) return {Seconds{0}, Source::measured};
 
-  const Choice choice = choose(model, a);
+  Choice choice = choose(model, a);
+  age(choice, model, a.generation);
   const AttentionKernel& kernel = *choice.kernel;
   const AttentionTable& table = kernel.table;
   Source source = choice.source;
@@ -117,9 +121,7 @@ Cost attention_time(const AttentionModel& model, const Gpu& gpu, const Attention
     const double x = std::log2(shape.batch * shape.heads) - table.first_heads;
     if (y < 0 || x < 0 || y > table.rows - 1 || x > table.columns - 1) source = Source::estimate;
   }
-  const double older = generation_factor(model.generation, a.generation);
-  if (older > 1) source = Source::estimate;
-  return {Seconds{older * choice.factor * (kernel.launch.value + std::max(sum, alone))}, source};
+  return {Seconds{choice.factor * (kernel.launch.value + std::max(sum, alone))}, source};
 }
 
 }  // namespace mllmsim::costs

@@ -11,8 +11,8 @@
 // The correction is bilinear in a table and constant outside it, so the form extrapolates. Backward
 // does 2.5 times the FLOPs in a kernel of its own, or is a ratio of the forward if not measured.
 //
-// An older FlashAttention than the measured one takes longer by the ratio their authors publish (an
-// estimate): 2 is about twice as fast as 1, and 3 about 1.6 times as fast as 2 over both passes.
+// An older FlashAttention than the measured one takes longer by a factor of the calibration; a newer
+// one is taken to be as fast as what was measured.
 //
 // A pack of sequences of different lengths is one launch over all their tiles:
 //   busy(pack) = sum_g (tokens_g / tokens) * busy(length_g, batch = tokens / length_g)
@@ -44,10 +44,16 @@ struct AttentionKernel {
   AttentionTable table;
 };
 
+struct OlderAttention {
+  int generation = 1;
+  Factor time;  // over that of the measured generation, both passes
+};
+
 struct AttentionModel {
   int generation = 2;                    // of FlashAttention that was measured
   std::vector<AttentionKernel> kernels;  // at least one forward
   Factor backward;                       // time over forward, where no backward kernel is
+  std::vector<OlderAttention> older{};   // every generation before the measured one
 };
 
 // One length. batch need not be whole.

@@ -1,32 +1,38 @@
 #include "cost_models/kernels/gpus.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <string>
+#include <filesystem>
+#include <system_error>
 
+#include "sim/base/data_directory.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/json_reader.hpp"
 
 namespace mllmsim::costs {
 namespace {
 
-struct Sheet {
-  std::string_view name;
-  Gpu gpu;
-};
+namespace fs = std::filesystem;
 
-// Dense bf16 FLOP/s, memory byte/s, NVLink byte/s per direction, SMs. More specific names first.
-constexpr std::array kSheets{
-    Sheet{"A100-SXM4-40G", {{312e12}, {1555e9}, {300e9}, 108}},
-    Sheet{"A100-SXM", {{312e12}, {2039e9}, {300e9}, 108}},
-    Sheet{"A800-SXM", {{312e12}, {2039e9}, {200e9}, 108}},
-    Sheet{"H800", {{989.4e12}, {3352e9}, {200e9}, 132}},
-    Sheet{"H200", {{989.4e12}, {4800e9}, {450e9}, 132}},
-    Sheet{"H100-SXM", {{989.4e12}, {3352e9}, {450e9}, 132}},
-    Sheet{"H100-80GB-HBM3", {{989.4e12}, {3352e9}, {450e9}, 132}},
-};
+DataSheet read_sheet(const fs::path& file) {
+  const boost::json::value document = parse_json(read_text(file), file.string());
+  JsonObject object(document, file.string());
+  DataSheet sheet;
+  sheet.name = object.text("name");
+  sheet.reported_as = object.texts("reported_as");
+  JsonObject peak = object.object("peak_tflops");  // dense, by precision
+  sheet.gpu.peak = {peak.positive("bf16") * 1e12};
+  peak.finish();
+  sheet.gpu.memory_bandwidth = {object.positive("memory_gb_per_s") * 1e9};
+  sheet.memory = {static_cast<std::int64_t>(object.positive("memory_gb") * 1e9)};
+  sheet.gpu.nvlink_bandwidth = {object.positive("nvlink_gb_per_s") * 1e9};
+  sheet.gpu.sms = static_cast<int>(object.positive("sms"));
+  sheet.gpu.from = object.text("source");
+  object.finish();
+  return sheet;
+}
 
-std::string upper(std::string_view text) {
+std::string as_reported(std::string_view text) {
   std::string out(text);
   for (char& c : out)
     c = c == ' ' ? '-' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
@@ -35,17 +41,35 @@ std::string upper(std::string_view text) {
 
 }  // namespace
 
+std::vector<DataSheet> data_sheets() {
+  std::vector<fs::path> files;
+  std::error_code error;  // a missing folder holds no sheets
+  for (const auto& entry : fs::directory_iterator(data_directory() / "cost_models/gpus", error))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  std::vector<DataSheet> out;
+  for (const fs::path& file : files) out.push_back(read_sheet(file));
+  return out;
+}
+
 std::optional<Gpu> find_gpu(std::string_view name) {
-  const std::string wanted = upper(name);
-  for (const Sheet& sheet : kSheets)
-    if (wanted.find(sheet.name) != std::string::npos) return sheet.gpu;
-  return std::nullopt;
+  const std::string wanted = as_reported(name);
+  std::optional<Gpu> found;
+  std::size_t longest = 0;
+  for (const DataSheet& sheet : data_sheets())
+    for (const std::string& text : sheet.reported_as)
+      if (text.size() > longest && wanted.find(as_reported(text)) != std::string::npos) {
+        longest = text.size();
+        found = sheet.gpu;
+      }
+  return found;
 }
 
 Gpu gpu_of(std::string_view name) {
-  if (const auto gpu = find_gpu(name)) return *gpu;
+  if (auto gpu = find_gpu(name)) return *std::move(gpu);
   std::string known;
-  for (const Sheet& sheet : kSheets) known += (known.empty() ? "" : ", ") + std::string(sheet.name);
+  for (const DataSheet& sheet : data_sheets())
+    for (const std::string& text : sheet.reported_as) known += (known.empty() ? "" : ", ") + text;
   throw UserError("", "gpu", "no data sheet for \"" + std::string(name) + "\"; known: " + known);
 }
 

@@ -1,8 +1,15 @@
 // What data sheets say of GPUs. Efficiencies of a calibration are relative to these.
+//
+// A sheet is a file, DATA/cost_models/gpus/*.json (DATA: sim/base/data_directory.hpp), so that a new
+// GPU needs no code. It is recognised by texts that its name as CUDA reports it contains
+// (`reported_as`; spaces are dashes, case does not matter); of several sheets that fit, the one with
+// the longest such text.
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/units.hpp"
 
@@ -13,7 +20,18 @@ struct Gpu {
   BytesPerSecond memory_bandwidth{};
   BytesPerSecond nvlink_bandwidth{};  // per direction
   int sms = 0;
+  std::string from{};  // in words: which data sheet, or how these were measured
 };
+
+struct DataSheet {
+  std::string name;
+  std::vector<std::string> reported_as;
+  Gpu gpu;
+  Bytes memory{};
+};
+
+// Every shipped sheet, by file name. UserError with file and key for one that is wrong.
+std::vector<DataSheet> data_sheets();
 
 // By the name CUDA reports, or any text containing it.
 std::optional<Gpu> find_gpu(std::string_view name);

@@ -18,12 +18,10 @@ void flash(KernelList& list, const Block& b, const TokenBatch& batch, bool backw
                   backward, b.setting.software.flash_attention_generation});
 }
 
-// Megatron's fused softmax takes rows of at most 4,096 and four matrices at a time; others fall
-// back to PyTorch's operators.
 bool fused_softmax(const Block& b, std::int64_t rows, std::int64_t length) {
-  constexpr std::int64_t kLongestRow = 4096, kMatrices = 4;
-  return b.setting.software.fused_kernels && length <= kLongestRow &&
-         rows / length % kMatrices == 0;
+  const Software& software = b.setting.software;
+  return software.fused_kernels && length <= software.fused_softmax_longest_row &&
+         rows / length % software.fused_softmax_matrices == 0;
 }
 
 void softmax_forward(KernelList& list, const Block& b, std::int64_t rows, std::int64_t length) {

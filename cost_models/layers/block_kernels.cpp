@@ -37,11 +37,11 @@ struct QkNorm {
   void meet(KernelList& list) const {
     if (!gathers()) {
       if (!b.shard.whole_attention)
-        list.collective(CollectiveOp::all_reduce, Bytes{tokens * 2 * 4});
+        list.collective(CollectiveOp::all_reduce, Bytes{tokens * 2 * kFp32Bytes});
       return;
     }
     for (const std::int64_t width : {q(), kv()}) {
-      list.collective(CollectiveOp::all_gather, Bytes{tokens * width * kActivationBytes});
+      list.collective(CollectiveOp::all_gather, b.setting.activation(tokens * width));
       list.elementwise("qk gather copy", tokens * width, 2 + 2);
     }
   }

@@ -12,7 +12,7 @@ std::vector<TimedKernel> llm_forward(const LayerSetting& s, const Llm& llm, std:
   list.memory("embedding", MemoryOp::embedding, tokens, h, 2 + 2);
   if (s.tp() > 1) list.elementwise("clear other ranks' rows", tokens * h, 2);
   list.collective(scatter ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
-                  Bytes{tokens * h * kActivationBytes});
+                  s.activation(tokens * h));
   if (!llm.blocks.rotary)
     list.elementwise("positions", (scatter ? s.rows(tokens) : tokens) * h, 2 + 2 + 2);
   if (image_tokens > 0) list.elementwise("insert image tokens", image_tokens * h, 2 + 2);
@@ -26,15 +26,14 @@ std::vector<TimedKernel> llm_backward(const LayerSetting& s, const Llm& llm, std
   const std::int64_t weights = s.vocabulary_shard(llm.vocab_size) * h;
   KernelList list(s);
   if (s.software.dropout) list.elementwise("dropout backward", s.rows(tokens) * h, 2 + 2 + 1);
-  if (s.sequence_parallel)
-    list.collective(CollectiveOp::all_gather, Bytes{tokens * h * kActivationBytes});
+  if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, s.activation(tokens * h));
   if (image_tokens > 0 && s.input_gradient)
     list.elementwise("gather image token gradients", image_tokens * h, 2 + 2);
   if (s.trained) {
     list.elementwise("zero embedding gradient", weights, 2);
     list.memory("embedding backward", MemoryOp::embedding, tokens, h, 2 + 2 + 2);
     list.elementwise("accumulate embedding gradient", weights,
-                     2 + 2 * s.software.grad_bytes_per_parameter);
+                     2 + 2 * s.software.precision.grad_bytes_per_parameter);
   }
   return list.take();
 }
@@ -54,7 +53,7 @@ LayerKernels encoder_embedding_kernels(const LayerSetting& s, const Encoder& enc
   KernelList backward(s);
   if (s.has_backward()) {
     if (s.sequence_parallel)
-      backward.collective(CollectiveOp::all_gather, Bytes{tokens * h * kActivationBytes});
+      backward.collective(CollectiveOp::all_gather, s.activation(tokens * h));
     backward.elementwise("position gradient", tokens * h, 2);
     bias_backward(backward, s, tokens * h);
     backward.gemm("patch embedding weight gradient",

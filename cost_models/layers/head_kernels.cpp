@@ -10,7 +10,7 @@ void cross_entropy_forward(KernelList& list, std::int64_t tokens, std::int64_t v
   const auto pass = [&](std::string_view name, std::int64_t bytes_per_value) {
     list.memory(name, MemoryOp::cross_entropy, tokens, vocabulary, bytes_per_value);
   };
-  const auto share = [&] { list.collective(CollectiveOp::all_reduce, Bytes{tokens * 4}); };
+  const auto share = [&] { list.collective(CollectiveOp::all_reduce, Bytes{tokens * kFp32Bytes}); };
   pass("logits to fp32", 2 + 4);
   pass("logits maximum", 4);
   share();

@@ -411,7 +411,7 @@ Bytes LayerCosts::boundary(const Layer& layer, const MicroBatch& mb) const {
   const std::int64_t h = blocks_of(model_, layer).hidden_size;
   if (is_llm(model_, layer)) {
     const bool last = layer.kind == LayerKind::head;
-    return {last ? 0 : mb.llm.tokens() * h * kActivationBytes};
+    return {last ? 0 : mb.llm.tokens() * h * software_.precision.activation_bytes};
   }
   const auto projected = [&](std::size_t e) {
     return projected_tokens(model_.encoders[e], mb.encoders[e]) *
@@ -420,7 +420,7 @@ Bytes LayerCosts::boundary(const Layer& layer, const MicroBatch& mb) const {
   std::int64_t values = layer.kind == LayerKind::projector ? projected(layer.module)
                                                            : mb.encoders[layer.module].tokens() * h;
   for (std::size_t e = 0; e < layer.module; ++e) values += projected(e);
-  return {values * kActivationBytes};
+  return {values * software_.precision.activation_bytes};
 }
 
 Time LayerCosts::tp_gather(Bytes bytes) const {
@@ -428,13 +428,15 @@ Time LayerCosts::tp_gather(Bytes bytes) const {
 }
 
 Time LayerCosts::optimizer_step(std::int64_t parameters) const {
-  const std::int64_t gradient = software_.grad_bytes_per_parameter;
-  const std::int64_t state = software_.optimizer_bytes_per_parameter;
+  const Precision& precision = software_.precision;
+  const std::int64_t gradient = precision.grad_bytes_per_parameter;
+  const std::int64_t state = precision.optimizer_bytes_per_parameter;
+  const std::int64_t to_bf16 = kFp32Bytes + precision.parameter_bytes;
   const std::int64_t bytes = gradient        // norm
                              + 2 * gradient  // clip
                              + gradient      // Adam: read the gradient,
                              + 2 * state     //   update master weights and moments
-                             + 4 + 2         // master weights to bf16
+                             + to_bf16       // master weights into parameters
                              + gradient;     // zero
   return to_time(kernels_.memory_bound({MemoryOp::optimizer, Bytes{parameters * bytes}}).time);
 }

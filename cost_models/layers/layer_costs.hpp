@@ -22,6 +22,7 @@
 #include "sim/world/cluster.hpp"
 #include "sim/world/model.hpp"
 #include "sim/world/parallelism.hpp"
+#include "sim/world/software.hpp"
 
 namespace mllmsim::costs {
 

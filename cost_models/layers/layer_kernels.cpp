@@ -21,10 +21,6 @@ CollectiveNames names_of(CollectiveOp op) {
   return {};
 }
 
-Bytes activation(std::int64_t rows, std::int64_t width) {
-  return {rows * width * kActivationBytes};
-}
-
 Gemm input_gradient(const Linear& l, std::int64_t tokens) {
   return {tokens, l.inputs, l.outputs, GemmPass::input_gradient};
 }
@@ -92,21 +88,20 @@ void KernelList::add_beside(std::string_view name, Cost compute, Flops flops, Co
 
 void KernelList::gemm_in_pieces(std::string_view name, const Gemm& gemm, CollectiveOp op,
                                 Bytes bytes) {
-  constexpr int kPieces = 4;  // Transformer Engine's default for reductions
   if (tp_group_.ranks == 1) return this->gemm(name, gemm);
   Gemm piece = gemm;
-  piece.m = ceil_div(gemm.m, kPieces);
+  piece.m = ceil_div(gemm.m, pieces_);
   const Cost one = costs_.gemm(piece);
   const Cost communication = costs_.collective({op, bytes, tp_group_});
-  const Seconds hidden = communication.time * (1.0 - 1.0 / kPieces);
-  add_beside(name, {one.time * double{kPieces}, one.source}, gemm.flops(), op,
+  const Seconds hidden = communication.time * (1.0 - 1.0 / pieces_);
+  add_beside(name, {one.time * static_cast<double>(pieces_), one.source}, gemm.flops(), op,
              {hidden, communication.source});
   add(names_of(op).exposed, true, {communication.time - hidden, communication.source}, {});
 }
 
 void column_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
   const Gemm gemm{tokens, l.outputs, l.inputs};
-  const Bytes x = activation(tokens, l.inputs);
+  const Bytes x = s.activation(tokens * l.inputs);
   if (s.overlaps_forward())
     return list.gemm_in_pieces(l.forward, gemm, CollectiveOp::all_gather, x);
   if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, x);
@@ -128,7 +123,7 @@ void input_gradient_of(KernelList& list, const LayerSetting& s, const Linear& l,
   const Gemm for_input = input_gradient(l, tokens);
   if (s.trained && s.sequence_parallel)
     gemm_and(list, s, l.input_gradient_name, for_input, CollectiveOp::all_gather,
-             activation(tokens, l.inputs));
+             s.activation(tokens * l.inputs));
   else
     list.gemm(l.input_gradient_name, for_input);
 }
@@ -138,7 +133,7 @@ void input_gradient_of(KernelList& list, const LayerSetting& s, const Linear& l,
 void column_backward(KernelList& list, const LayerSetting& s, const Linear& l,
                      std::int64_t tokens) {
   input_gradient_of(list, s, l, tokens);
-  const Bytes x = activation(tokens, l.inputs);
+  const Bytes x = s.activation(tokens * l.inputs);
   const CollectiveOp reduce =
       s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
   if (s.trained)
@@ -155,7 +150,7 @@ void gathered_backward(KernelList& list, const LayerSetting& s, const Linear& l,
 
 void row_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
   const Gemm gemm{tokens, l.outputs, l.inputs};
-  const Bytes y = activation(tokens, l.outputs);
+  const Bytes y = s.activation(tokens * l.outputs);
   if (s.overlaps_forward())
     return list.gemm_in_pieces(l.forward, gemm, CollectiveOp::reduce_scatter, y);
   list.gemm(l.forward, gemm);
@@ -163,7 +158,7 @@ void row_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::
 }
 
 void row_backward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
-  const Bytes y = activation(tokens, l.outputs);
+  const Bytes y = s.activation(tokens * l.outputs);
   if (s.overlaps_forward()) {
     list.gemm_in_pieces(l.input_gradient_name, input_gradient(l, tokens), CollectiveOp::all_gather,
                         y);

@@ -15,8 +15,6 @@
 
 namespace mllmsim::costs {
 
-inline constexpr std::int64_t kActivationBytes = 2;  // bf16 or fp16
-
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // One layer as seen by one GPU of a tp group.
@@ -35,16 +33,22 @@ struct LayerSetting {
   std::int64_t rows(std::int64_t tokens) const {
     return sequence_parallel ? ceil_div(tokens, tp()) : tokens;
   }
-  // A vocabulary's rows on one rank; Megatron pads it to a multiple of 128 on each.
+  // A vocabulary's rows on one rank, padded.
   std::int64_t vocabulary_shard(std::int64_t vocab_size) const {
-    return ceil_div(vocab_size, 128 * tp()) * 128;
+    const std::int64_t multiple = software.make_vocab_size_divisible_by;
+    return ceil_div(vocab_size, multiple * tp()) * multiple;
+  }
+  Bytes activation(std::int64_t values) const {
+    return {values * software.precision.activation_bytes};
   }
 };
 
 class KernelList {
  public:
   explicit KernelList(const LayerSetting& setting)
-      : costs_(setting.costs), tp_group_(setting.tp_group) {
+      : costs_(setting.costs),
+        tp_group_(setting.tp_group),
+        pieces_(setting.software.tp_overlap_pieces) {
     kernels_.reserve(8);
   }
 
@@ -75,6 +79,7 @@ class KernelList {
 
   const KernelCosts& costs_;
   GroupShape tp_group_;
+  int pieces_;
   std::vector<TimedKernel> kernels_;
 };
 

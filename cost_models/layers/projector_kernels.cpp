@@ -91,7 +91,7 @@ LayerKernels projector_kernels(const LayerSetting& setting, const Encoder& e,
   KernelList gather(s);
   if (setting.sequence_parallel)
     gather.collective(CollectiveOp::all_gather,
-                      Bytes{batch.tokens() * e.blocks.hidden_size * kActivationBytes});
+                      s.activation(batch.tokens() * e.blocks.hidden_size));
   LayerKernels kernels{gather.take(), {}};
   if (e.projector_sizes.size() < 2) return kernels;
   const std::vector<TimedKernel> rest = forward(s, e, tokens);

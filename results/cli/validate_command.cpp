@@ -14,6 +14,7 @@
 #include "results/validation/validation_report.hpp"
 #include "scenarios/files/shipped_files.hpp"
 #include "sim/base/atomic_file.hpp"
+#include "sim/base/data_directory.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/hash.hpp"
 
@@ -55,7 +56,7 @@ std::vector<fs::path> files_of(const std::vector<std::string>& words) {
       out.push_back(shipped);
     }
   }
-  if (words.empty()) add_directory(scenarios::data_directory() / "scenarios" / "published", out);
+  if (words.empty()) add_directory(data_directory() / "scenarios" / "published", out);
   return out;
 }
 

@@ -3,7 +3,7 @@
 #   bin/<target>                            finds the libraries by $ORIGIN/../lib/mllmsim
 #   lib/mllmsim/lib{arrow,parquet}.so.*     only if they came from the wheel
 #   share/mllmsim/scenarios/{models,clusters,software,runs,published,data}/*.toml
-#   share/mllmsim/cost_models/calibrations/*.json
+#   share/mllmsim/cost_models/{calibrations,gpus}/*.json, estimate.json
 function(mllmsim_install target)
   install(TARGETS ${target} RUNTIME DESTINATION bin)
   if(PyArrow_FOUND)
@@ -14,7 +14,10 @@ function(mllmsim_install target)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/scenarios/${kind} DESTINATION share/mllmsim/scenarios
             FILES_MATCHING PATTERN *.toml)
   endforeach()
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/cost_models/calibrations
-          DESTINATION share/mllmsim/cost_models FILES_MATCHING PATTERN *.json)
+  foreach(kind calibrations gpus)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/cost_models/${kind} DESTINATION share/mllmsim/cost_models
+            FILES_MATCHING PATTERN *.json)
+  endforeach()
+  install(FILES ${PROJECT_SOURCE_DIR}/cost_models/estimate.json DESTINATION share/mllmsim/cost_models)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/mllmsim)
 endfunction()

@@ -9,6 +9,7 @@
 #include "results/charts/timeline_chart.hpp"
 #include "results/report/html.hpp"
 #include "results/run/run_fields.hpp"
+#include "scenarios/read/software_reader.hpp"
 #include "scenarios/tree/toml_parse.hpp"
 #include "sim/base/base64.hpp"
 #include "sim/base/errors.hpp"
@@ -93,6 +94,25 @@ std::vector<std::string> assumptions_of(const results::RunResult& run) {
   } catch (const UserError&) {  // of another version: there is still the text itself
   }
   return out;
+}
+
+// The settings of the framework that were in force, each with where it comes from.
+std::string software_table(const results::RunResult& run) {
+  scenarios::Node table;
+  try {
+    const scenarios::Node root = scenarios::parse_toml(run.scenario_text, run.name);
+    if (const scenarios::Node* written = root.find("software")) table = *written;
+  } catch (const UserError&) {  // of another version: there is still the text itself
+    return "";
+  }
+  std::string out =
+      "<details><summary>Software settings</summary><div class=\"wide\"><table><thead><tr>"
+      "<th scope=\"col\" class=\"word\">software.</th><th scope=\"col\">value</th>"
+      "<th scope=\"col\" class=\"word\">from</th></tr></thead><tbody>\n";
+  for (const scenarios::SoftwareSetting& s : scenarios::software_settings(table))
+    out += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"word\">{}</td></tr>\n",
+                       html(s.key), html(s.value), html(s.source));
+  return out + "</tbody></table></div></details>\n";
 }
 
 }  // namespace
@@ -257,7 +277,7 @@ std::string assumptions_section(std::span<const ReportRun> runs) {
     else
       out += fmt::format("<li>{} steps were simulated; figures are their means.</li>\n",
                          r.result.simulated_steps);
-    out += "</ul>\n";
+    out += "</ul>\n" + software_table(r.result);
   }
   return out + "</section>\n";
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "scenarios/files/shipped_files.hpp"
 #include "scenarios/tree/toml_parse.hpp"
+#include "sim/base/data_directory.hpp"
 #include "sim/base/hash.hpp"
 #include "sim/base/json_reader.hpp"
 

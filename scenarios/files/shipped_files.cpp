@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <system_error>
 
 #include "scenarios/tree/toml_parse.hpp"
+#include "sim/base/data_directory.hpp"
 #include "sim/base/text.hpp"
 
 namespace mllmsim::scenarios {
@@ -65,15 +65,6 @@ bool is_path(const std::string& reference, ShippedKind kind) {
 }
 
 }  // namespace
-
-fs::path data_directory() {
-  if (const char* set = std::getenv("MLLMSIM_DATA"); set && *set) return set;
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  fs::path installed = program.parent_path().parent_path() / "share" / "mllmsim";
-  if (!error && fs::is_directory(installed, error)) return installed;
-  return MLLMSIM_SOURCE_DIR;
-}
 
 std::vector<ShippedFile> shipped_models() { return described(ShippedKind::model, has_llm); }
 std::vector<ShippedFile> shipped_encoders() {

@@ -1,4 +1,5 @@
-// The files that come with the program, found wherever it is run or installed.
+// The files that come with the program, found wherever it is run or installed: DATA is
+// data_directory() (sim/base).
 //
 //   DATA/scenarios/{models,clusters,software,runs,published}/NAME.toml
 //   DATA/cost_models/calibrations/NAME.json
@@ -9,10 +10,6 @@
 #include <vector>
 
 namespace mllmsim::scenarios {
-
-// DATA: $MLLMSIM_DATA if set; else ../share/mllmsim beside the program's directory if that exists;
-// else the source tree the program was built from.
-std::filesystem::path data_directory();
 
 struct ShippedFile {
   std::string name;  // what a scenario calls it

@@ -163,36 +163,6 @@ Data read_data(const Node& table, bool lengths_required, const std::filesystem::
   return data;
 }
 
-Software read_software(const Node& table, Problems& problems) {
-  constexpr Range kBytes{0, 64};
-  TableReader reader(table, "software", problems);
-  Software s;
-  reader.find("name");  // of the shipped file it is based on
-  reader.find("description");
-  reader.read("flash_attention", s.flash_attention);
-  reader.read("flash_attention_generation", s.flash_attention_generation, {0, 3});
-  reader.read("fused_kernels", s.fused_kernels);
-  reader.read("fused_norms", s.fused_norms);
-  reader.read("gather_qk_norm", s.gather_qk_norm);
-  reader.read("dropout", s.dropout);
-  reader.read("overlap_param_gather", s.overlap_param_gather);
-  reader.read("overlap_grad_reduce", s.overlap_grad_reduce);
-  reader.read("reduce_scatter_grads", s.reduce_scatter_grads);
-  reader.read("overlap_tp_backward", s.overlap_tp_backward);
-  reader.read("overlap_tp_forward", s.overlap_tp_forward);
-  reader.read("overlap_p2p", s.overlap_p2p);
-  reader.read("scatter_gather_p2p", s.scatter_gather_p2p);
-  reader.read("zero3_prefetch_layers", s.zero3_prefetch_layers, {0, 1e4});
-  reader.read("grad_bytes_per_parameter", s.grad_bytes_per_parameter, kBytes);
-  reader.read("grad_accumulation_bytes_per_parameter", s.grad_accumulation_bytes_per_parameter,
-              kBytes);
-  reader.read("optimizer_bytes_per_parameter", s.optimizer_bytes_per_parameter, kBytes);
-  reader.read("host_time_per_kernel", s.host_time_per_kernel, Zero::allowed);
-  reader.read("host_time_per_forward", s.host_time_per_forward, Zero::allowed);
-  reader.read("memory_reserve", s.memory_reserve, Zero::allowed);
-  return s;
-}
-
 GivenTimes read_given_times(const Node& table, Problems& problems) {
   TableReader reader(table, "given_times", problems);
   GivenTimes times;

@@ -1,4 +1,4 @@
-// The tables of a run file that are not model or cluster, each into its part of a Job. What ties
+// The tables of a run file that are not model, cluster or software, each into its part of a Job. What ties
 // them together is checked in checks.hpp, once all are read.
 #pragma once
 
@@ -27,7 +27,6 @@ RecomputePlan read_recompute(TableReader& run, Problems& problems);
 // `folder`: where a data set's file is looked for; `seed`: of a generated one.
 Data read_data(const Node& table, bool lengths_required, const std::filesystem::path& folder,
                std::uint64_t seed, InputFiles& files, Problems& problems);
-Software read_software(const Node& table, Problems& problems);
 GivenTimes read_given_times(const Node& table, Problems& problems);
 // Sets the job's strategy and options: those given over the strategy's defaults.
 void read_strategy(TableReader& run, Job& job, Problems& problems);

@@ -13,6 +13,7 @@
 #include "scenarios/read/model_reader.hpp"
 #include "scenarios/read/resolve.hpp"
 #include "scenarios/read/run_reader.hpp"
+#include "scenarios/read/software_reader.hpp"
 #include "scenarios/tree/merge.hpp"
 #include "scenarios/tree/toml_parse.hpp"
 #include "sim/base/hash.hpp"

@@ -47,10 +47,10 @@ ModelState model_state(std::int64_t parameters, std::int64_t trained_parameters,
   const auto shard = [&](std::int64_t bytes, int from_stage) {
     return Bytes{zero_stage >= from_stage ? (bytes + dp - 1) / dp : bytes};
   };
-  constexpr std::int64_t kWeightBytes = 2;  // bf16
-  return {shard(kWeightBytes * parameters, 3),
-          shard(software.grad_bytes_per_parameter * trained_parameters, 3),
-          shard(software.optimizer_bytes_per_parameter * trained_parameters, 1)};
+  const Precision& precision = software.precision;
+  return {shard(precision.parameter_bytes * parameters, 3),
+          shard(precision.grad_bytes_per_parameter * trained_parameters, 3),
+          shard(precision.optimizer_bytes_per_parameter * trained_parameters, 1)};
 }
 
 }  // namespace mllmsim

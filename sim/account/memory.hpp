@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/kernel/simulation.hpp"
-#include "sim/world/parallelism.hpp"
+#include "sim/world/software.hpp"
 
 namespace mllmsim {
 

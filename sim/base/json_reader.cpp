@@ -98,6 +98,15 @@ std::vector<double> JsonObject::numbers(std::string_view key) {
   return out;
 }
 
+std::vector<std::string> JsonObject::texts(std::string_view key) {
+  std::vector<std::string> out;
+  for (const json::value& value : array(key)) {
+    if (!value.is_string()) fail(fmt::format("{}[{}]", key, out.size()), "expected text");
+    out.emplace_back(value.get_string());
+  }
+  return out;
+}
+
 JsonObject JsonObject::object(std::string_view key) { return {at(key), file_, path_of(key)}; }
 
 std::vector<JsonObject> JsonObject::objects(std::string_view key) {

@@ -30,6 +30,7 @@ class JsonObject {
   bool flag(std::string_view key);
   std::string text(std::string_view key);
   std::vector<double> numbers(std::string_view key);
+  std::vector<std::string> texts(std::string_view key);
   JsonObject object(std::string_view key);
   std::vector<JsonObject> objects(std::string_view key);
 

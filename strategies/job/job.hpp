@@ -11,6 +11,7 @@
 #include "sim/world/cluster.hpp"
 #include "sim/world/model.hpp"
 #include "sim/world/parallelism.hpp"
+#include "sim/world/software.hpp"
 #include "strategies/data/batching.hpp"
 #include "strategies/data/samples.hpp"
 #include "strategies/job/options.hpp"

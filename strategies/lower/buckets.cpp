@@ -1,11 +1,8 @@
 #include "strategies/lower/buckets.hpp"
 
-#include <algorithm>
-
 namespace mllmsim::lower {
 
-std::vector<Bucket> buckets(const std::vector<std::int64_t>& parameters, int data_parallel_size) {
-  const std::int64_t full = std::max<std::int64_t>(40'000'000, 1'000'000LL * data_parallel_size);
+std::vector<Bucket> buckets(const std::vector<std::int64_t>& parameters, std::int64_t full) {
   std::vector<Bucket> out;
   for (std::uint32_t i = 0; i < parameters.size(); ++i) {
     if (out.empty() || out.back().parameters >= full) out.push_back({i, i, 0});

@@ -1,9 +1,8 @@
 // Layers whose parameters are gathered, and whose gradients are reduced, at once.
 //
-// Megatron closes a bucket as soon as it holds its size in trained parameters on one GPU,
-//   max(40 million, 1 million * dp),
-// more for many replicas so that each one's share stays large. So a bucket has at least that many,
-// but for the last, and is cut only between layers.
+// Megatron closes a bucket as soon as it holds its size in trained parameters on one GPU
+// (Software::bucket_parameters). So a bucket has at least that many, but for the last, and is cut
+// only between layers.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ struct Bucket {
   bool operator==(const Bucket&) const = default;
 };
 
-// `parameters`: the trained ones of each layer on one GPU.
-std::vector<Bucket> buckets(const std::vector<std::int64_t>& parameters, int data_parallel_size);
+// `parameters`: the trained ones of each layer on one GPU; `full`: those of a full bucket.
+std::vector<Bucket> buckets(const std::vector<std::int64_t>& parameters, std::int64_t full);
 
 }  // namespace mllmsim::lower

@@ -56,14 +56,16 @@ class RankCollectives {
     std::vector<std::int64_t> parameters;
     for (const Segment& segment : step_.tasks_of(0, rank_, pass).segments)
       parameters.push_back(parameters_per_gpu(job_, segment.layer, true));
-    return buckets(parameters, job_.parallelism.data_parallel_size);
+    return buckets(parameters,
+                   job_.software.bucket_parameters(job_.parallelism.data_parallel_size));
   }
 
   template <class TaskOf>
   void gather(std::int64_t parameters, const Pass& pass, const TaskOf& first_use) {
     if (parameters == 0) return;
-    const auto tasks = communication_.add_collective(rank_, costs::CollectiveOp::all_gather,
-                                                     kParameterBytes * parameters);
+    const auto tasks =
+        communication_.add_collective(rank_, costs::CollectiveOp::all_gather,
+                                      job_.software.precision.parameter_bytes * parameters);
     for (int r = 0; r < step_.replicas(); ++r)
       step_.program().add_dependency(tasks[static_cast<std::size_t>(r)],
                                      std::invoke(first_use, step_.tasks_of(r, rank_, pass)));
@@ -75,7 +77,7 @@ class RankCollectives {
     const bool scatter = job_.parallelism.zero_stage == 1 && job_.software.reduce_scatter_grads;
     const auto tasks = communication_.add_collective(
         rank_, scatter ? costs::CollectiveOp::reduce_scatter : costs::CollectiveOp::all_reduce,
-        job_.software.grad_bytes_per_parameter * parameters);
+        job_.software.precision.grad_bytes_per_parameter * parameters);
     for (int r = 0; r < step_.replicas(); ++r)
       step_.program().add_dependency(std::invoke(last_use, step_.tasks_of(r, rank_, pass)),
                                      tasks[static_cast<std::size_t>(r)]);

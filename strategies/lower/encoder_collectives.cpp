@@ -57,7 +57,8 @@ void add_collectives(StepBuilder& step, Communication& communication, costs::Col
 void gather_encoder_parameters(StepBuilder& step, Communication& communication,
                                const EncoderPasses& encoders) {
   if (step.job().parallelism.zero_stage != 1) return;
-  add_collectives(step, communication, costs::CollectiveOp::all_gather, kParameterBytes,
+  add_collectives(step, communication, costs::CollectiveOp::all_gather,
+                  step.job().software.precision.parameter_bytes,
                   [&](TaskId gather, DeviceId device, std::uint32_t layer) {
                     if (const TaskId first = encoders.first_forwards(device)[layer])
                       step.program().add_dependency(gather, first);
@@ -69,7 +70,7 @@ void reduce_encoder_gradients(StepBuilder& step, Communication& communication,
   const bool scatter = step.job().parallelism.zero_stage == 1;
   add_collectives(step, communication,
                   scatter ? costs::CollectiveOp::reduce_scatter : costs::CollectiveOp::all_reduce,
-                  step.job().software.grad_bytes_per_parameter,
+                  step.job().software.precision.grad_bytes_per_parameter,
                   [&](TaskId reduction, DeviceId device, std::uint32_t layer) {
                     if (const TaskId last = encoders.last_backwards(device)[layer])
                       step.program().add_dependency(last, reduction);

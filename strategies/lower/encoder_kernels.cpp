@@ -85,7 +85,8 @@ std::vector<Bucket> encoder_buckets(const Job& job, const EncoderPlan& plan, int
   for (const PlannedLayer& p : plan.stage_of(stage))
     parameters.push_back(
         trained(job.model, p.layer) ? parameters_per_rank(job.model, p.layer, plan.tp) : 0);
-  return buckets(parameters, encoder_parallelism(job, plan).data_parallel_size);
+  const int replicas = encoder_parallelism(job, plan).data_parallel_size;
+  return buckets(parameters, job.software.bucket_parameters(replicas));
 }
 
 std::int64_t encoder_parameters_per_gpu(const Job& job, const EncoderPlan& plan, int rank,

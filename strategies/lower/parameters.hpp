@@ -8,8 +8,6 @@
 
 namespace mllmsim::lower {
 
-inline constexpr int kParameterBytes = 2;  // bf16, in memory and on the wire
-
 std::int64_t parameters_per_gpu(const Job& job, const PlannedLayer& layer, bool only_trained);
 std::int64_t parameters_per_gpu(const Job& job, const Chunk& chunk, bool only_trained);
 

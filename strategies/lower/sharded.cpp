@@ -7,11 +7,6 @@
 #include "strategies/lower/parameters.hpp"
 
 namespace mllmsim::lower {
-namespace {
-
-constexpr std::int64_t kGradientBytes = 2;  // bf16 on the wire
-
-}  // namespace
 
 Time ShardedLayers::time_of(costs::CollectiveOp op, std::int64_t bytes) {
   const auto [at, added] = times_.try_emplace({op, bytes});
@@ -31,12 +26,14 @@ void ShardedLayers::slow_beside_collectives(DeviceId device, const Pass& pass, S
     if (Program::kind_of(task.stream) == StreamKind::compute)
       computing += task.duration - task.communication;
   }
+  const Precision& precision = step_.job().software.precision;
   const auto bytes = [&](std::int64_t each, bool only_trained) {
     return each * parameters_per_gpu(step_.job(), segment.layer, only_trained);
   };
-  Time beside = time_of(costs::CollectiveOp::all_gather, bytes(kParameterBytes, false));
+  Time beside = time_of(costs::CollectiveOp::all_gather, bytes(precision.parameter_bytes, false));
   if (!pass.forward)
-    beside += time_of(costs::CollectiveOp::reduce_scatter, bytes(kGradientBytes, true));
+    beside += time_of(costs::CollectiveOp::reduce_scatter,
+                      bytes(precision.sharded_grad_bytes_per_parameter, true));
   const Time lost = std::min(scaled(computing, slowdown - 1), scaled(beside, 1 - 1 / slowdown));
   if (lost == Time{}) return;
   Task task = step_.task_of(pass, device, StreamKind::compute,
@@ -50,6 +47,7 @@ void ShardedLayers::add_collectives() {
   if (step_.job().parallelism.data_parallel_size == 1) return;
   check(step_.ranks() == 1, "sharded parameters need a single pipeline rank");
   const auto ahead = static_cast<std::size_t>(step_.job().software.zero3_prefetch_layers) + 1;
+  const Precision& precision = step_.job().software.precision;
   Program& program = step_.program();
 
   // The same sequence of layers on every replica: collectives match by position.
@@ -64,7 +62,7 @@ void ShardedLayers::add_collectives() {
 
   const auto gather = [&](std::size_t i) {
     const std::int64_t bytes =
-        kParameterBytes * parameters_per_gpu(step_.job(), sequence[0][i].layer, false);
+        precision.parameter_bytes * parameters_per_gpu(step_.job(), sequence[0][i].layer, false);
     const auto tasks = communication_.add_collective(0, costs::CollectiveOp::all_gather, bytes);
     for (std::size_t r = 0; r < tasks.size(); ++r) {
       if (i >= ahead) program.add_dependency(sequence[r][i - ahead].last, tasks[r]);
@@ -74,8 +72,8 @@ void ShardedLayers::add_collectives() {
     }
   };
   const auto scatter = [&](std::size_t i) {
-    const std::int64_t bytes =
-        kGradientBytes * parameters_per_gpu(step_.job(), sequence[0][i].layer, true);
+    const std::int64_t bytes = precision.sharded_grad_bytes_per_parameter *
+                               parameters_per_gpu(step_.job(), sequence[0][i].layer, true);
     if (bytes == 0) return;
     const auto tasks = communication_.add_collective(0, costs::CollectiveOp::reduce_scatter, bytes);
     for (std::size_t r = 0; r < tasks.size(); ++r) {

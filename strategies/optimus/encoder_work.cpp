@@ -59,14 +59,15 @@ void add_data_parallel(const Job& job, const EncoderPlan& plan, int stage, const
   Time at{};
   for (const lower::Bucket& b : buckets) {
     if (sharded)
-      at += collective(job, plan, costs, costs::CollectiveOp::all_gather, 2 * b.parameters);
+      at += collective(job, plan, costs, costs::CollectiveOp::all_gather,
+                       job.software.precision.parameter_bytes * b.parameters);
     when.resize(b.to, at);
   }
   std::reverse(buckets.begin(), buckets.end());
   const auto op = sharded ? costs::CollectiveOp::reduce_scatter : costs::CollectiveOp::all_reduce;
   std::vector<EncoderWork::Reduction>& reduced = out.reductions.emplace_back();
   for (const lower::Bucket& b : buckets) {
-    const std::int64_t bytes = job.software.grad_bytes_per_parameter * b.parameters;
+    const std::int64_t bytes = job.software.precision.grad_bytes_per_parameter * b.parameters;
     reduced.push_back({b.from, b.to, collective(job, plan, costs, op, bytes)});
   }
 }

@@ -149,6 +149,8 @@ class Calibrate(Cli):
         text = self.run_mllmsim("calibrate", "show", self.CALIBRATIONS / "a100-sxm4-80g.json").stdout
         self.assertRegex(text, r"gemm, m n k >= 512 +interpolated +\d+ +\d\.\d% +\d+\.\d%")
         self.assertRegex(text, r"collectives in a node +interpolated")
+        self.assertRegex(text, r"FlashAttention 1 / 2 +estimate +x 2.000")
+        self.assertRegex(text, r"(?m)^data sheet\n    NVIDIA A100 Tensor Core GPU data sheet")
 
     def test_scale_moves_a_run_and_marks_it_transferred(self):
         scaled = self.dir / "mine.json"

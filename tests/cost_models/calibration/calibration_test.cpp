@@ -1,4 +1,4 @@
-#include "cost_models/calibration/calibration.hpp"
+#include "cost_models/calibration/estimate.hpp"
 
 #include <gtest/gtest.h>
 
@@ -49,6 +49,11 @@ TEST(Calibration, ListsAreNamedByTheirIndex) {
   EXPECT_EQ(problem(replaced("{\"m\": 128, \"n\": 256, \"rate\": 0.85}",
                              "{\"m\": 128, \"n\": 256, \"rate\": -1}")),
             "my.json: gemm.large.tiles[1].rate: expected a number above 0");
+}
+
+TEST(Calibration, EveryOlderFlashAttentionMustBeThere) {
+  EXPECT_EQ(problem(replaced("\"generation\": 2", "\"generation\": 3")),
+            "my.json: attention.older: expected every generation before the measured one");
 }
 
 TEST(Calibration, EveryOperationMustBeThere) {

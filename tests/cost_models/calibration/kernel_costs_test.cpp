@@ -72,13 +72,9 @@ INSTANTIATE_TEST_SUITE_P(All, ShippedCalibration, testing::Values(kA100, kH100),
 
 TEST_P(ShippedCalibration, SaysWhereEveryPartComesFrom) {
   const Calibration c = read_calibration(kFolder / GetParam().file);
-  EXPECT_FALSE(c.gemm.large.provenance.from.empty());
-  EXPECT_FALSE(c.attention.kernels.front().provenance.from.empty());
-  EXPECT_FALSE(c.collectives.node_provenance.from.empty());
-  EXPECT_FALSE(c.collectives.network.front().provenance.from.empty());
-  EXPECT_FALSE(c.p2p.node_provenance.from.empty());
-  for (const MemoryOperation& o : c.memory_bound.operations)
-    EXPECT_FALSE(o.provenance.from.empty());
+  each_provenance(c, [](const Provenance& p) { EXPECT_FALSE(p.from.empty()); });
+  each_factor(c, [](const Factor& f) { EXPECT_FALSE(f.from.empty()); });
+  EXPECT_EQ(c.gpu.from, gpu_of(c.header.gpu).from);
   EXPECT_FALSE(c.header.licence.empty());
 }
 

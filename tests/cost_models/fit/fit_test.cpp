@@ -7,6 +7,7 @@
 #include <Eigen/Core>
 #include <cmath>
 
+#include "cost_models/calibration/estimate.hpp"
 #include "cost_models/fit/least_squares.hpp"
 
 namespace mllmsim {

@@ -20,7 +20,7 @@ AttentionModel model() {
   kernel.rate = 1;
   kernel.norm = 200;  // in effect the larger of total and longest
   kernel.table = {0, 0, 15, 15, std::vector<double>(225, 0.0)};
-  return {2, {kernel}, {2.5, Source::estimate, ""}};
+  return {2, {kernel}, {2.5, Source::estimate, ""}, {{1, {2, Source::estimate, ""}}}};
 }
 
 Attention attention(std::vector<SequenceGroup> sequences, bool causal) {

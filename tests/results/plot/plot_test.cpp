@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "cost_models/calibration/estimate.hpp"
 #include "results/charts/calibration_chart.hpp"
 #include "sim/base/errors.hpp"
 #include "tests/results/temporary_directory.hpp"

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "scenarios/tree/toml_parse.hpp"
+#include "sim/base/data_directory.hpp"
 #include "sim/base/errors.hpp"
 #include "tests/scenarios/support.hpp"
 

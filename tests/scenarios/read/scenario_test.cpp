@@ -1,6 +1,8 @@
 // A run file becomes a Job: what is derived, what is merged, what stays canonical.
 #include <gtest/gtest.h>
 
+#include "scenarios/read/software_reader.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
@@ -80,6 +82,38 @@ TEST(Scenario, OptionsAreGivenOnesOverDefaults) {
 
 TEST(Scenario, SoftwareQuantities) {
   EXPECT_EQ(job_with({"software.memory_reserve=1 GiB"}).software.memory_reserve.value, 1LL << 30);
+}
+
+TEST(Scenario, SoftwareKeysHaveRanges) {
+  EXPECT_EQ(job_with({"software.ddp_bucket_size=1000"}).software.bucket_parameters(1), 1'000'000);
+  for (const char* wrong :
+       {"ddp_bucket_size=0", "ddp_bucket_size_per_replica=-1", "tp_overlap_pieces=0",
+        "make_vocab_size_divisible_by=0", "fused_softmax_matrices=0", "grad_bytes_per_parameter=65",
+        "sharded_grad_bytes_per_parameter=-1", "flash_attention_generation=4"})
+    EXPECT_THROW(job_with({std::string("software.") + wrong}), UserError) << wrong;
+}
+
+TEST(Scenario, SoftwareSettingsSayWhereTheyComeFrom) {
+  Node table;
+  table.as<Node::Table>()["name"].value = std::string("megatron-2021");
+  table.as<Node::Table>()["dropout"].value = true;
+  for (const SoftwareSetting& s : software_settings(table)) {
+    EXPECT_FALSE(s.source.empty()) << s.key;
+    if (s.key == "dropout")
+      EXPECT_EQ(s.value + ", " + s.source, "true, megatron-2021, or the scenario over it");
+    if (s.key == "memory_reserve") EXPECT_EQ(s.value, "\"4 GiB\"");
+  }
+}
+
+// What is printed as a default reads back as that default.
+TEST(Scenario, SoftwareDefaultsAreWrittenAsScenariosWriteThem) {
+  std::vector<std::string> all;
+  for (const SoftwareSetting& s : software_settings({}))
+    all.push_back("software." + s.key + "=" + s.value);
+  const Software read = job_with(all).software, none;
+  EXPECT_EQ(read.ddp_bucket_size, none.ddp_bucket_size);
+  EXPECT_EQ(read.memory_reserve, none.memory_reserve);
+  EXPECT_DOUBLE_EQ(read.host_time_per_kernel.value, none.host_time_per_kernel.value);
 }
 
 TEST(Scenario, GivenTimesNeedNeitherModelNorCluster) {

@@ -1,5 +1,7 @@
 #include "strategies/lower/buckets.hpp"
 
+#include "sim/world/software.hpp"
+
 #include <gtest/gtest.h>
 
 namespace mllmsim {
@@ -13,7 +15,7 @@ TEST(Buckets, CloseAsSoonAsTheyHold40Million) {
   const std::vector<std::int64_t> layers = {30 * kMillion, 30 * kMillion, 10 * kMillion,
                                             40 * kMillion, 5 * kMillion};
   EXPECT_EQ(
-      buckets(layers, 8),
+      buckets(layers, Software{}.bucket_parameters(8)),
       (std::vector<Bucket>{{0, 2, 60 * kMillion}, {2, 4, 50 * kMillion}, {4, 5, 5 * kMillion}}));
 }
 
@@ -21,12 +23,12 @@ TEST(Buckets, CloseAsSoonAsTheyHold40Million) {
 TEST(Buckets, GrowWithTheReplicas) {
   const std::vector<std::int64_t> layers = {30 * kMillion, 30 * kMillion, 10 * kMillion,
                                             40 * kMillion, 5 * kMillion};
-  EXPECT_EQ(buckets(layers, 60),
+  EXPECT_EQ(buckets(layers, Software{}.bucket_parameters(60)),
             (std::vector<Bucket>{{0, 2, 60 * kMillion}, {2, 5, 55 * kMillion}}));
 }
 
 TEST(Buckets, FrozenLayersRideAlong) {
-  EXPECT_EQ(buckets({0, 0, kMillion}, 1), (std::vector<Bucket>{{0, 3, kMillion}}));
+  EXPECT_EQ(buckets({0, 0, kMillion}, 40 * kMillion), (std::vector<Bucket>{{0, 3, kMillion}}));
 }
 
 }  // namespace

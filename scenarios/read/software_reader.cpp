@@ -1,0 +1,111 @@
+#include "scenarios/read/software_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <concepts>
+
+#include "scenarios/tree/toml_reader.hpp"
+
+namespace mllmsim::scenarios {
+namespace {
+
+constexpr Range kBytes{0, 64}, kParameters{1, 1e12}, kUpToParameters{0, 1e12};
+constexpr const char* kFused = "documented: Megatron-Core fuses unless told not to";
+constexpr const char* kSoftmax = "documented: Megatron's FusedScaleMaskSoftmax";
+constexpr const char* kBucket = "documented: Megatron-Core's DistributedDataParallelConfig";
+
+// field(key, member, where the default comes from[, range]) for every key.
+template <class F>
+void each_field(Software& s, F field) {
+  field("flash_attention", s.flash_attention,
+        "documented: Megatron-Core's --attention-backend auto");
+  field("flash_attention_generation", s.flash_attention_generation,
+        "the calibration: what it measured", Range{0, 3});
+  field("fused_kernels", s.fused_kernels, kFused);
+  field("fused_norms", s.fused_norms, kFused);
+  field("fused_softmax_longest_row", s.fused_softmax_longest_row, kSoftmax, Range{0, 1e6});
+  field("fused_softmax_matrices", s.fused_softmax_matrices, kSoftmax, Range{1, 1e6});
+  field("gather_qk_norm", s.gather_qk_norm, "assumption: a framework sums over ranks if it can");
+  field("dropout", s.dropout, "assumption: large models train without");
+  field("make_vocab_size_divisible_by", s.make_vocab_size_divisible_by,
+        "documented: Megatron's --make-vocab-size-divisible-by");
+  field("overlap_param_gather", s.overlap_param_gather,
+        "assumption: a run gives Megatron's --overlap-param-gather");
+  field("overlap_grad_reduce", s.overlap_grad_reduce,
+        "assumption: a run gives Megatron's --overlap-grad-reduce");
+  field("reduce_scatter_grads", s.reduce_scatter_grads, kBucket);
+  field("ddp_bucket_size", s.ddp_bucket_size, kBucket, kParameters);
+  field("ddp_bucket_size_per_replica", s.ddp_bucket_size_per_replica, kBucket, kUpToParameters);
+  field("overlap_tp_backward", s.overlap_tp_backward,
+        "documented: Megatron, unless --no-async-tensor-model-parallel-allreduce");
+  field("overlap_tp_forward", s.overlap_tp_forward,
+        "documented: Megatron, off unless --tp-comm-overlap");
+  field("tp_overlap_pieces", s.tp_overlap_pieces,
+        "documented: num_splits of Transformer Engine's pipelined reductions", Range{1, 1024});
+  field("overlap_p2p", s.overlap_p2p,
+        "assumption: as Megatron's interleaved schedules unless --no-overlap-p2p-communication");
+  field("scatter_gather_p2p", s.scatter_gather_p2p,
+        "documented: Megatron, unless --no-scatter-gather-tensors-in-pipeline");
+  field("zero3_prefetch_layers", s.zero3_prefetch_layers, "assumption: one layer ahead, as FSDP",
+        Range{0, 1e4});
+  field("host_time_per_kernel", s.host_time_per_kernel,
+        "estimate: PyTorch's dispatcher and autograd");
+  field("host_time_per_forward", s.host_time_per_forward,
+        "estimate: batch, masks, Python; it brings published 1F1B runs closer (CHANGES.md)");
+  field("grad_accumulation_bytes_per_parameter", s.grad_accumulation_bytes_per_parameter,
+        "documented: Megatron, unless --no-gradient-accumulation-fusion", kBytes);
+  field("grad_bytes_per_parameter", s.precision.grad_bytes_per_parameter,
+        "documented: Megatron's fp32 main gradients, unless --grad-reduce-in-bf16", kBytes);
+  field("sharded_grad_bytes_per_parameter", s.precision.sharded_grad_bytes_per_parameter,
+        "documented: FSDP and DeepSpeed reduce in the parameters' precision", kBytes);
+  field("optimizer_bytes_per_parameter", s.precision.optimizer_bytes_per_parameter,
+        "documented: fp32 master weights and two Adam moments", kBytes);
+  field("memory_reserve", s.memory_reserve, "estimate: CUDA context, NCCL buffers, fragmentation");
+}
+
+std::string text(bool value) { return value ? "true" : "false"; }
+template <std::integral Integer>
+std::string text(Integer value) {
+  return std::to_string(value);
+}
+std::string text(Seconds value) { return fmt::format("\"{:g} us\"", value.value * 1e6); }
+std::string text(Bytes value) {
+  return fmt::format("\"{:g} GiB\"", static_cast<double>(value.value) / (1 << 30));
+}
+
+}  // namespace
+
+Software read_software(const Node& table, Problems& problems) {
+  TableReader reader(table, "software", problems);
+  reader.find("name");  // of the shipped file it is based on
+  reader.find("description");
+  Software software;
+  each_field(software, [&](const char* key, auto& member, const char*, Range range = {}) {
+    using Member = std::remove_reference_t<decltype(member)>;
+    if constexpr (std::is_same_v<Member, bool>)
+      reader.read(key, member);
+    else if constexpr (std::is_integral_v<Member>)
+      reader.read(key, member, range);
+    else
+      reader.read(key, member, Zero::allowed);
+  });
+  return software;
+}
+
+std::vector<SoftwareSetting> software_settings(const Node& table) {
+  const Node* name = table.find("name");
+  const std::string written = name && name->is<std::string>()
+                                  ? name->as<std::string>() + ", or the scenario over it"
+                                  : "the scenario";
+  std::vector<SoftwareSetting> out;
+  Software defaults;
+  each_field(defaults, [&](const char* key, auto& value, const char* source, Range = {}) {
+    if (const Node* node = table.find(key))
+      out.push_back({key, to_inline_toml(*node), written});
+    else
+      out.push_back({key, text(value), source});
+  });
+  return out;
+}
+
+}  // namespace mllmsim::scenarios

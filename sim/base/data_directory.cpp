@@ -1,0 +1,19 @@
+#include "sim/base/data_directory.hpp"
+
+#include <cstdlib>
+#include <system_error>
+
+namespace mllmsim {
+
+namespace fs = std::filesystem;
+
+fs::path data_directory() {
+  if (const char* set = std::getenv("MLLMSIM_DATA"); set && *set) return set;
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  fs::path installed = program.parent_path().parent_path() / "share" / "mllmsim";
+  if (!error && fs::is_directory(installed, error)) return installed;
+  return MLLMSIM_SOURCE_DIR;
+}
+
+}  // namespace mllmsim
