@@ -32,9 +32,9 @@ plot::Panel bubbles_panel(const results::RunResult& run, double highest, SpanLoo
     for (std::size_t k = 0; k < kBubbleKinds; ++k) {
       const double s = stage.bubbles[k].value;
       if (s <= 0) continue;
-      const std::size_t l = looks.of("bubble", kBubbleNames[k]);
+      const std::size_t l = looks.of("bubble", Names<BubbleKind>::list[k]);
       plot::Boxes& group = groups[l];
-      group.name = kBubbleNames[k];
+      group.name = Names<BubbleKind>::list[k];
       group.colour = looks[l].colour;
       group.fill = looks[l].fill;
       group.boxes.push_back({stage.stage - 0.4, stage.stage + 0.4, y, y + s});

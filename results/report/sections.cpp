@@ -126,7 +126,7 @@ std::string time_section(std::span<const ReportRun> runs) {
     std::string bar = bar_part({"busy", 0x0072b2, plot::Fill::solid, false, true}, "busy", busy);
     std::string words = fmt::format("busy {:.1f} %", 100 * busy);
     for (std::size_t k = 0; k < kBubbleKinds; ++k) {
-      const std::string name(kBubbleNames[k]);
+      const std::string name(Names<BubbleKind>::list[k]);
       bar += bar_part(looks[looks.of("bubble", name)], name, run.bubble_shares[k]);
       if (run.bubble_shares[k] > 0.0005)
         words += fmt::format(", {} {:.1f} %", name, 100 * run.bubble_shares[k]);

@@ -182,7 +182,7 @@ RunResult measure(Run run, const scenarios::Scenario& scenario,
   const Job& job = run.job;
   RunResult out = described(scenario);
   out.calibration_hash = calibration_hash;
-  if (run.plan.encoders) out.granularity = "kernel";
+  if (run.plan.encoders) out.granularity = name_of(Granularity::kernel);
   out.iteration = to_seconds(run.span()) / run.step_count();
   out.simulated_steps = static_cast<std::int64_t>(run.steps.size());
   out.facts = run.plan.facts;
@@ -237,7 +237,7 @@ RunResult described(const scenarios::Scenario& scenario) {
   out.scenario_text = scenario.text;
   out.scenario_hash = scenario.hash;
   out.seed = job.seed;
-  out.granularity = job.granularity == Granularity::stage ? "stage" : "kernel";
+  out.granularity = name_of(job.granularity);
   out.gpus = p.world_size();
   out.tp = p.tensor_model_parallel_size;
   out.pp = p.pipeline_model_parallel_size;

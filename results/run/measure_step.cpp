@@ -103,8 +103,8 @@ void measure_spans(const Simulated& s, StepFigures& out) {
     if (task.kind == TaskKind::host) continue;  // part of a bubble
     SpanRow row;
     place(row, Program::device_of(task.stream));
-    row.stream = name(Program::kind_of(task.stream));
-    row.kind = name(task.kind);
+    row.stream = name_of(Program::kind_of(task.stream));
+    row.kind = name_of(task.kind);
     row.name = s.program.text(task.label);
     row.micro_batch = task.micro_batch;
     row.chunk = task.chunk;
@@ -117,9 +117,9 @@ void measure_spans(const Simulated& s, StepFigures& out) {
     for (const Bubble& gap : s.times[d].gaps) {
       SpanRow row;
       place(row, {d});
-      row.stream = name(StreamKind::compute);
+      row.stream = name_of(StreamKind::compute);
       row.kind = "bubble";
-      row.name = kBubbleNames[static_cast<std::size_t>(gap.kind)];
+      row.name = name_of(gap.kind);
       row.start = gap.start;
       row.end = gap.end;
       out.spans.push_back(std::move(row));

@@ -25,7 +25,7 @@ using BubbleNames = std::array<std::string, kBubbleKinds>;
 inline BubbleNames bubble_names(std::string_view before, std::string_view after) {
   BubbleNames names;
   for (std::size_t k = 0; k < kBubbleKinds; ++k)
-    names[k].append(before).append(kBubbleNames[k]).append(after);
+    names[k].append(before).append(Names<BubbleKind>::list[k]).append(after);
   return names;
 }
 

@@ -90,7 +90,7 @@ std::string time_shares(const RunResult& run, const SummaryStyle& style) {
   table.add_row({"busy", percent(busy), bar(busy, style)});
   for (std::size_t k = 0; k < kBubbleKinds; ++k)
     if (run.bubble_shares[k] > 0)
-      table.add_row({std::string(kBubbleNames[k]), percent(run.bubble_shares[k]),
+      table.add_row({std::string(Names<BubbleKind>::list[k]), percent(run.bubble_shares[k]),
                      bar(run.bubble_shares[k], style)});
   return table.text(2, kWidth);
 }

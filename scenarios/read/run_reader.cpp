@@ -13,7 +13,6 @@
 namespace mllmsim::scenarios {
 namespace {
 
-constexpr std::initializer_list<const char*> kRecomputeNames = {"none", "selective", "full"};
 constexpr Range kBatch{1, 1e9};
 
 // An option's value, of the type its default has.
@@ -93,13 +92,13 @@ RecomputePlan read_recompute(TableReader& run, Problems& problems) {
   const Node* written = run.find("recompute");
   if (!written) return plan;
   if (!written->is<Node::Table>()) {
-    run.read("recompute", plan.llm, kRecomputeNames);
+    run.read("recompute", plan.llm);
     plan.encoder = plan.llm;
     return plan;
   }
   TableReader reader(*written, "recompute", problems);
-  reader.read("encoder", plan.encoder, kRecomputeNames);
-  reader.read("llm", plan.llm, kRecomputeNames);
+  reader.read("encoder", plan.encoder);
+  reader.read("llm", plan.llm);
   reader.read("layers_per_stage", plan.layers_per_stage, {0, 1e6});
   return plan;
 }
@@ -125,7 +124,7 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
   const bool named = reader.read("set", name);
   if (reader.read("max_tiles", max_tiles))
     changes.push_back(fmt::format("max_tiles={}", max_tiles));
-  reader.read("batching", data.batching, {"random", "length", "device", "isf", "best-fit"});
+  reader.read("batching", data.batching);
   reader.read("pack_tiles", data.pack_limits.tiles);
   reader.read("pack_tokens", data.pack_limits.tokens);
   reader.read("keep_tiles", data.keep_limits.tiles);

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "scenarios/tree/node.hpp"
 #include "scenarios/tree/problems.hpp"
 #include "scenarios/tree/quantity.hpp"
+#include "sim/base/enum_names.hpp"
 #include "sim/base/units.hpp"
 
 namespace mllmsim::scenarios {
@@ -56,11 +56,10 @@ class TableReader {
   bool read(std::string_view key, Seconds& out, Zero zero = Zero::refused);
   // One duration or a list of them.
   bool read(std::string_view key, std::vector<Seconds>& out);
-  // One of `names`, which stand in the order of the enum.
-  template <class Enum>
-  bool read(std::string_view key, Enum& out, std::initializer_list<const char*> names) {
+  template <NamedEnum Enum>
+  bool read(std::string_view key, Enum& out) {
     std::size_t choice = 0;
-    if (!read_choice(key, choice, {names.begin(), names.end()})) return false;
+    if (!read_choice(key, choice, all_names<Enum>())) return false;
     out = static_cast<Enum>(choice);
     return true;
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/enum_names.hpp"
 #include "sim/base/units.hpp"
 #include "sim/kernel/simulation.hpp"
 
@@ -23,9 +24,12 @@ enum class BubbleKind : std::uint8_t {
   encoder_wait,       // waiting for encoder output that does not come through the pipeline
 };
 inline constexpr std::size_t kBubbleKinds = 8;
-inline constexpr std::array<std::string_view, kBubbleKinds> kBubbleNames = {
-    "dp_all_gather", "dp_reduce_scatter", "pp_warmup", "pp_cooldown", "pp_other", "tp",
-    "dp_wait",       "encoder_wait"};
+template <>
+struct Names<BubbleKind> {
+  static constexpr std::array<std::string_view, kBubbleKinds> list{
+      "dp_all_gather", "dp_reduce_scatter", "pp_warmup", "pp_cooldown", "pp_other", "tp",
+      "dp_wait",       "encoder_wait"};
+};
 
 struct Bubbles {
   std::array<Time, kBubbleKinds> times{};

@@ -1,26 +1,10 @@
 #include "sim/kernel/program.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "sim/base/errors.hpp"
 
 namespace mllmsim {
-
-std::string_view name(StreamKind kind) {
-  static constexpr std::array<std::string_view, kStreamKinds> kNames = {
-      "compute",          "tp", "pp_send_next",      "pp_recv_prev",      "pp_send_prev",
-      "pp_recv_next",     "dp", "encoder_send_next", "encoder_recv_prev", "encoder_send_prev",
-      "encoder_recv_next"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
-std::string_view name(TaskKind kind) {
-  static constexpr std::array<std::string_view, 11> kNames = {
-      "forward", "backward",      "recompute",         "optimizer", "tp_collective", "pp_send",
-      "pp_recv", "dp_all_gather", "dp_reduce_scatter", "sync",      "host"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
 
 TaskId Program::add(const Task& task) {
   check(task.duration.value >= 0, "a task cannot take negative time");

@@ -7,11 +7,13 @@
 // of one replica, which do the same at the same time.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/base/enum_names.hpp"
 #include "sim/base/units.hpp"
 #include "sim/world/links.hpp"
 
@@ -37,7 +39,13 @@ enum class StreamKind : std::uint8_t {
   encoder_recv_next,
 };
 inline constexpr std::uint32_t kStreamKinds = 11;
-std::string_view name(StreamKind kind);
+template <>
+struct Names<StreamKind> {
+  static constexpr std::array<std::string_view, kStreamKinds> list{
+      "compute",          "tp", "pp_send_next",      "pp_recv_prev",      "pp_send_prev",
+      "pp_recv_next",     "dp", "encoder_send_next", "encoder_recv_prev", "encoder_send_prev",
+      "encoder_recv_next"};
+};
 
 enum class TaskKind : std::uint8_t {
   forward,
@@ -52,7 +60,12 @@ enum class TaskKind : std::uint8_t {
   sync,               // gradient norm and overflow check: all stages meet before the optimizer
   host,               // the CPU prepares a pass while the compute stream idles
 };
-std::string_view name(TaskKind kind);
+template <>
+struct Names<TaskKind> {
+  static constexpr std::array<std::string_view, 11> list{
+      "forward", "backward",      "recompute",         "optimizer", "tp_collective", "pp_send",
+      "pp_recv", "dp_all_gather", "dp_reduce_scatter", "sync",      "host"};
+};
 
 struct Task {
   Time duration{};  // alone on its links

@@ -116,8 +116,8 @@ class Run {
 
 std::string describe(const Program& program, TaskId id) {
   const Task& t = program.tasks()[id.value];
-  return fmt::format("{} on {} of device {} (micro-batch {}, chunk {})", name(t.kind),
-                     name(Program::kind_of(t.stream)), Program::device_of(t.stream).value,
+  return fmt::format("{} on {} of device {} (micro-batch {}, chunk {})", name_of(t.kind),
+                     name_of(Program::kind_of(t.stream)), Program::device_of(t.stream).value,
                      t.micro_batch, t.chunk);
 }
 

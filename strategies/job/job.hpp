@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "sim/base/enum_names.hpp"
 #include "sim/world/batch.hpp"
 #include "sim/world/cluster.hpp"
 #include "sim/world/model.hpp"
@@ -20,6 +21,11 @@ namespace mllmsim {
 // How samples form micro-batches: micro_batch_size of them, padded, in one of three orders; or one
 // pack each. See strategies/data/batching.hpp and strategies/omnibal/packing.hpp.
 enum class Batching : std::uint8_t { random, length, device, isf, best_fit };
+template <>
+struct Names<Batching> {
+  static constexpr std::array<std::string_view, 5> list{"random", "length", "device", "isf",
+                                                        "best-fit"};
+};
 
 // Every sample alike, or every sample of a data set with its own length.
 struct Data {
@@ -55,6 +61,10 @@ using OptionValue =
 using Options = std::map<std::string, OptionValue>;
 
 enum class Granularity : std::uint8_t { stage, kernel };
+template <>
+struct Names<Granularity> {
+  static constexpr std::array<std::string_view, 2> list{"stage", "kernel"};
+};
 
 struct Job {
   std::string name;

@@ -186,7 +186,7 @@ class Planner {
       for (const DeviceTime& d : alone) sum += d.bubbles.times[k];
       if (sum == Time{}) continue;
       const double share = sum / (step * static_cast<std::int64_t>(alone.size()));
-      facts.push_back({fmt::format("llm_alone_{}_share", kBubbleNames[k]),
+      facts.push_back({fmt::format("llm_alone_{}_share", Names<BubbleKind>::list[k]),
                        fmt::format("{:.1f}%", 100 * share), share});
     }
   }

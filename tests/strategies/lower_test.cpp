@@ -163,7 +163,7 @@ TEST(Lower, BothGranularitiesTakeTheSameTimeAndHaveTheSameBubbles) {
     for (std::size_t k = 0; k < kBubbleKinds; ++k)
       EXPECT_EQ(kind_total(by_stage, static_cast<BubbleKind>(k)),
                 kind_total(by_kernel, static_cast<BubbleKind>(k)))
-          << kBubbleNames[k] << ", zero_stage " << zero_stage;
+          << Names<BubbleKind>::list[k] << ", zero_stage " << zero_stage;
   }
 }
 
