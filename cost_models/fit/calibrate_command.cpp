@@ -11,8 +11,8 @@
 #include "cost_models/fit/import_kineto.hpp"
 #include "cost_models/fit/import_nccl.hpp"
 #include "cost_models/kernels/names.hpp"
-#include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 
 namespace mllmsim::fit {
 namespace {
@@ -63,7 +63,7 @@ po::variables_map parse(const std::vector<std::string>& args,
 
 void show(const costs::Calibration& c, std::ostream& out) {
   const auto row = [&](const std::string& part, const costs::Provenance& p) {
-    fmt::print(out, "{:<34} {:<13}", part, costs::name_of(p.source));
+    fmt::print(out, "{:<34} {:<13}", part, name_of(p.source));
     if (p.points > 0) {
       fmt::print(out, " {:>7} {:>7.1f}% {:>7.1f}%\n", p.points, 100 * p.median_error,
                  100 * p.p90_error);
@@ -72,7 +72,7 @@ void show(const costs::Calibration& c, std::ostream& out) {
     }
   };
   const auto factor = [&](const std::string& part, const costs::Factor& f) {
-    fmt::print(out, "{:<34} {:<13} x {:.3f}\n", part, costs::name_of(f.source), f.value);
+    fmt::print(out, "{:<34} {:<13} x {:.3f}\n", part, name_of(f.source), f.value);
   };
   fmt::print(out, "{}\n{}\n\n", c.header.gpu, c.header.description);
   fmt::print(out, "{:<34} {:<13} {:>7} {:>8} {:>8}\n", "part", "source", "points", "median", "p90");
@@ -87,10 +87,10 @@ void show(const costs::Calibration& c, std::ostream& out) {
         k.provenance);
   factor("attention, backward / forward", c.attention.backward);
   for (const costs::MemoryOperation& o : c.memory_bound.operations)
-    row(fmt::format("memory bound, {}", costs::name_of(o.op)), o.provenance);
+    row(fmt::format("memory bound, {}", name_of(o.op)), o.provenance);
   row("collectives in a node", c.collectives.node_provenance);
   for (const costs::NetworkCollective& n : c.collectives.network)
-    row(fmt::format("{} across nodes", costs::name_of(n.op)), n.provenance);
+    row(fmt::format("{} across nodes", name_of(n.op)), n.provenance);
   row("point to point in a node", c.p2p.node_provenance);
   row("point to point across nodes", c.p2p.network_provenance);
   factor("overlap, gemm beside collective", c.overlap);

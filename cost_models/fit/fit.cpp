@@ -4,6 +4,7 @@
 
 #include "cost_models/fit/fit_tools.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/quantile.hpp"
 
 namespace mllmsim::fit {
 namespace {
