@@ -12,8 +12,9 @@
 #include "scenarios/data_sets/data_lengths.hpp"
 #include "scenarios/data_sets/data_mixture.hpp"
 #include "scenarios/files/shipped_files.hpp"
-#include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
+#include "sim/base/json_writer.hpp"
 #include "sim/tables/parquet.hpp"
 #include "strategies/data/batching.hpp"
 #include "strategies/data/packing/best_fit.hpp"
@@ -186,7 +187,7 @@ std::string to_json(const data::DataSet& data, const PackOptions& options, std::
       {"samples", data.samples.size()}, {"q_v", options.limits.tiles},
       {"q_t", options.limits.tokens},   {"ranks", options.ranks},
       {"lower_bound", bound},           {"packings", packings}};
-  return boost::json::serialize(object) + "\n";
+  return pretty_json(object);
 }
 
 // A whole number of at least `least`, or `otherwise` if the option is not there.

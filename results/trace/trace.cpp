@@ -4,25 +4,21 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/json.hpp>
 #include <iterator>
 #include <map>
 #include <string_view>
 #include <tuple>
 
 #include "results/run/version.hpp"
+#include "sim/base/json_writer.hpp"
 
 namespace mllmsim::results {
 namespace {
-
-namespace json = boost::json;
 
 constexpr std::array<std::string_view, 7> kStreams = {
     "compute", "tp", "pp_send_next", "pp_recv_prev", "pp_send_prev", "pp_recv_next", "dp"};
 constexpr int kFirstStream = 7;  // PyTorch's own compute stream has this number
 constexpr int kBubbleThread = 99;
-
-std::string json_text(std::string_view text) { return json::serialize(json::string(text)); }
 
 // Exact: nanoseconds are thousandths.
 std::string us(Time t) { return fmt::format("{}.{:03}", t.value / 1000, t.value % 1000); }
