@@ -3,18 +3,17 @@
 // Exit: 0 done, 2 wrong arguments or a foreign raw file, 3 the file system or a device failed,
 // 4 no device to measure.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <ctime>
 #include <iostream>
 #include <iterator>
-#include <sstream>
 
 #include "cost_models/calibrate/run.hpp"
 #include "cost_models/calibrate/scenario_shapes.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/text.hpp"
 
 namespace {
 
@@ -99,11 +98,11 @@ Arguments parse(int argc, char** argv) {
 
 std::set<std::string> parse_parts(const std::string& text) {
   std::set<std::string> parts;
-  std::istringstream in(text);
-  for (std::string name; std::getline(in, name, ',');) {
+  if (text.empty()) return parts;
+  for (const std::string_view name : split(text, ',')) {
     if (std::find(std::begin(kParts), std::end(kParts), name) == std::end(kParts))
       reject("--parts", fmt::format("\"{}\" is none of {}", name, fmt::join(kParts, ", ")));
-    parts.insert(name);
+    parts.emplace(name);
   }
   return parts;
 }
@@ -143,9 +142,10 @@ int measure_node(const Arguments& a) {
   const std::unique_ptr<Backend> backend =
       a.backend == "host" ? make_host_backend(a.gpus) : make_cuda_backend(a.gpus, a.rendezvous);
   Plan plan = make_plan(plan_options(a, backend->devices()));
-  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  constexpr const char* kUnit = "measurements";
   if (a.rendezvous.node_rank > 0) {
-    Progress follower(stderr, false, plan.tasks.size(), plan.estimate_s());
+    Progress follower(stderr, /*terminal=*/false);
+    follower.begin(plan.tasks.size(), kUnit, plan.estimate_s());
     run_plan(plan, *backend, nullptr, follower, steady_clock());
     return 0;
   }
@@ -154,7 +154,8 @@ int measure_node(const Arguments& a) {
   rest.tasks = remaining(plan, file);
   fmt::print(stderr, "{}: {} of {} measurements to do, about {:.1f} minutes\n", a.out,
              rest.tasks.size(), plan.tasks.size(), rest.estimate_s() / 60);
-  Progress progress(stderr, terminal, rest.tasks.size(), rest.estimate_s());
+  Progress progress(stderr);
+  progress.begin(rest.tasks.size(), kUnit, rest.estimate_s());
   const int measured = run_plan(plan, *backend, &file, progress, steady_clock());
   progress.note(fmt::format("{}: {} measurements added, {} in all", a.out, measured, file.size()));
   return 0;

@@ -3,12 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
-#include <charconv>
-#include <fstream>
 
 #include "cost_models/calibrate/shapes.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
+#include "sim/base/json_reader.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim::calibrate {
 namespace {
@@ -107,16 +107,10 @@ std::string Plan::text() const {
 
 ModelShape parse_model(const std::string& text) {
   std::vector<std::int64_t> numbers;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at <= end) {
-    std::int64_t value = 0;
-    const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc{} || value < 1 || (next != end && *next != ',')) break;
-    numbers.push_back(value);
-    at = next + 1;
-  }
-  const bool whole = at == end + 1 && numbers.size() == 5;
+  for (const std::string_view part : split(text, ','))
+    if (const auto number = to_number<std::int64_t>(part); number && *number > 0)
+      numbers.push_back(*number);
+  const bool whole = numbers.size() == 5 && split(text, ',').size() == 5;
   if (!whole || numbers[0] % numbers[2] != 0 || numbers[1] % numbers[4] != 0 ||
       numbers[2] % numbers[4] != 0 || numbers[2] % numbers[3] != 0)
     throw UserError("command line", "--model",
@@ -127,21 +121,19 @@ ModelShape parse_model(const std::string& text) {
 }
 
 std::vector<Task> read_shapes(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  if (!in) throw UserError(file.string(), "", "cannot be read");
+  const std::string text = read_file(file, kLargeFile);
   std::vector<Task> tasks;
-  std::string text;
-  for (int number = 1; std::getline(in, text); ++number) {
-    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
+  std::string_view rest = text;
+  for (int number = 1; !rest.empty(); ++number) {
+    const std::string_view line = take_line(rest);
+    if (trimmed(line).empty()) continue;
     const std::string where = fmt::format("{}:{}", file.string(), number);
-    boost::json::error_code error;
-    const boost::json::value value = boost::json::parse(text, error);
-    if (error || !value.is_object()) throw UserError(where, "", "expected a JSON object");
-    const boost::json::object& line = value.get_object();
-    if (line.contains("header")) continue;
-    const Task task = task_from_json(line, where);
+    const boost::json::value value = parse_json(line, file.string(), number);
+    const JsonObject object(value, where);
+    if (object.has("header")) continue;
+    const Task task = task_from_json(value, where);
     const auto* gemm = std::get_if<GemmTask>(&task);
-    if (!gemm || line.contains("pass")) {
+    if (!gemm || object.has("pass")) {
       tasks.push_back(task);
       continue;
     }

@@ -4,14 +4,13 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
+#include "sim/base/json_reader.hpp"
+#include "sim/base/json_writer.hpp"
 
 namespace mllmsim::calibrate {
 namespace json = boost::json;
@@ -22,17 +21,31 @@ std::string header_line(const Header& header, const std::string& date) {
   for (const auto& [name, value] : header.identity) fields[name] = value;
   fields["clock_mhz"] = header.clock_mhz;
   fields["date"] = date;
-  return json::serialize(json::object{{"header", std::move(fields)}});
+  return line_json(json::object{{"header", std::move(fields)}});
+}
+
+// Null if the line has none.
+json::value header_of(const std::string& line) {
+  try {
+    const json::value value = parse_json(line, "");
+    const json::object* object = value.if_object();
+    return object && object->contains("header") ? object->at("header") : json::value();
+  } catch (const UserError&) {
+    return {};
+  }
 }
 
 // The task's own fields, then the results: six digits, since timings repeat to three at best.
 std::string measurement_line(const Task& task, const Summary& summary) {
-  const bool ratio = std::holds_alternative<OverlapTask>(task);
-  std::string line = key(task);
-  line.pop_back();  // the closing brace
-  return line + fmt::format(R"(,"{}":{:#.6g},"spread":{:.6f},"samples":{}}})",
-                            ratio ? "slowdown" : "us", summary.median * (ratio ? 1 : 1e6),
-                            summary.spread, summary.samples);
+  constexpr int kDigits = 6;
+  json::object line = to_json(task);
+  if (std::holds_alternative<OverlapTask>(task))
+    line["slowdown"] = summary.median;
+  else
+    line["us"] = summary.median * 1e6;
+  line["spread"] = summary.spread;
+  line["samples"] = summary.samples;
+  return line_json(line, kDigits);
 }
 
 }  // namespace
@@ -53,9 +66,8 @@ RawFile::RawFile(std::filesystem::path path, const Header& header, const std::st
 RawFile::~RawFile() { ::close(descriptor_); }
 
 void RawFile::read(const Header& header) {
-  std::ifstream in(path_, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (in.bad()) fail("cannot be read");
+  if (!std::filesystem::is_regular_file(path_)) return;  // /dev/stdout has nothing to continue
+  const std::string text = read_file(path_, kLargeFile);
   std::size_t begin = 0;
   for (int number = 1; begin < text.size(); ++number) {
     const std::size_t end = text.find('\n', begin);
@@ -65,12 +77,15 @@ void RawFile::read(const Header& header) {
     if (number == 1) {
       check_header(line, header);
     } else {
-      json::error_code error;
-      const json::value value = json::parse(line, error);
-      // A block of a crashed file system may come back as zeros: at the end it counts as torn too.
-      if ((error || !value.is_object()) && end + 1 == text.size()) break;
-      if (error || !value.is_object()) throw UserError(where, "", "expected a JSON object");
-      measured_.insert(key(task_from_json(value.get_object(), where)));
+      json::value value;
+      try {
+        value = parse_json(line, path_.string(), number);
+      } catch (const UserError&) {
+        // A block of a crashed file system may come back as zeros: at the end that is torn too.
+        if (end + 1 == text.size()) break;
+        throw;
+      }
+      measured_.insert(key(task_from_json(value, where)));
     }
     begin = end + 1;
   }
@@ -80,16 +95,12 @@ void RawFile::read(const Header& header) {
 
 void RawFile::check_header(const std::string& line, const Header& header) const {
   const std::string where = path_.string() + ":1";
-  json::error_code error;
-  const json::value value = json::parse(line, error);
-  const json::value* found =
-      !error && value.is_object() ? value.get_object().if_contains("header") : nullptr;
-  if (!found || !found->is_object())
-    throw UserError(where, "", "not a file of raw measurements: no header");
+  const json::value value = header_of(line);
+  if (!value.is_object()) throw UserError(where, "", "not a file of raw measurements: no header");
+  JsonObject found(value, where, "header");
   std::vector<Problem> problems;
   for (const auto& [name, expected] : header.identity) {
-    const json::value* field = found->get_object().if_contains(name);
-    const std::string was = field && field->is_string() ? field->get_string().c_str() : "nothing";
+    const std::string was = found.has(name) ? found.text(name) : "nothing";
     if (was != expected)
       problems.push_back({where, "header." + name,
                           fmt::format("measured with \"{}\", but this is \"{}\"; use another --out",

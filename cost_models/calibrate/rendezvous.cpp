@@ -2,11 +2,10 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 
 namespace mllmsim::calibrate {
 namespace {
@@ -23,16 +22,12 @@ std::string exchange(const Rendezvous& rendezvous, const std::string& name,
   if (rendezvous.node_rank == 0) {
     if (std::filesystem::exists(path))
       throw UserError("command line", "--rendezvous", path + " is left from an earlier run");
-    std::ofstream(path + ".new", std::ios::binary) << bytes;
-    std::error_code error;
-    std::filesystem::rename(path + ".new", path, error);
-    if (error) throw EnvironmentError(path + ": " + error.message());
+    write_file_atomically(path, bytes);
     return bytes;
   }
   using namespace std::chrono_literals;
   for (auto waited = 0ms; waited < 10min; waited += 100ms) {
-    if (std::ifstream in(path, std::ios::binary); in)
-      return {std::istreambuf_iterator<char>(in), {}};
+    if (std::filesystem::exists(path)) return read_file(path, kSmallFile);
     std::this_thread::sleep_for(100ms);
   }
   throw EnvironmentError(path + ": node 0 has not written it in ten minutes");

@@ -13,7 +13,6 @@ std::vector<Task> remaining(const Plan& plan, const RawFile& file) {
 
 int run_plan(const Plan& plan, Backend& backend, RawFile* file, Progress& progress,
              const Clock& now) {
-  const double start = now();
   int measured = 0;
   for (const Task& task : plan.tasks) {
     const bool spans = group(task).nodes > 1;
@@ -32,7 +31,7 @@ int run_plan(const Plan& plan, Backend& backend, RawFile* file, Progress& progre
       if (spans) throw;  // the other nodes would wait for ever
       progress.note(fmt::format("skipped {}: {}", key(task), reason.what()));
     }
-    progress.done(std::string(part(task)), plan.estimate_s(task), now() - start);
+    progress.done(plan.estimate_s(task), std::string(part(task)));
   }
   return measured;
 }

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "cost_models/calibrate/plan.hpp"
-#include "cost_models/calibrate/progress.hpp"
 #include "cost_models/calibrate/raw_file.hpp"
+#include "sim/base/progress.hpp"
 
 namespace mllmsim::calibrate {
 

@@ -1,7 +1,6 @@
 // Median and spread of repeated timings. Medians because timings have outliers on one side only.
 #pragma once
 
-#include <span>
 #include <vector>
 
 namespace mllmsim::calibrate {
@@ -15,9 +14,6 @@ struct Summary {
   // 1.2533 sigma / sqrt(n) with sigma = interquartile range / 1.349.
   double error() const;
 };
-
-// Linear interpolation between order statistics (type 7 of Hyndman and Fan, 1996); 0 <= q <= 1.
-double quantile(std::span<const double> sorted, double q);
 
 // All zero without samples: a node outside the measured group.
 Summary summarise(std::vector<double> samples);

@@ -1,83 +1,41 @@
 #include "cost_models/calibrate/task.hpp"
 
-#include <fmt/format.h>
+#include <iterator>
 
-#include <array>
-#include <boost/json/serialize.hpp>
-#include <optional>
-
+#include "cost_models/kernels/names.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/json_reader.hpp"
+#include "sim/base/json_writer.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim::calibrate {
 namespace json = boost::json;
 namespace {
 
-// Names of enumerators, in the order of the enum.
-constexpr std::array<std::string_view, 3> kPasses = {"forward", "input_gradient",
-                                                     "weight_gradient"};
-constexpr std::array<std::string_view, 2> kModes = {"burst", "sustained"};
-constexpr std::array<std::string_view, 7> kMemoryOps = {
-    "elementwise", "norm", "norm_backward", "softmax", "embedding", "cross_entropy", "optimizer"};
-constexpr std::array<std::string_view, 3> kCollectives = {"all_gather", "reduce_scatter",
-                                                          "all_reduce"};
-constexpr std::array<std::string_view, 3> kCopies = {"h2d", "d2h", "device"};
-
-template <class Enum, std::size_t N>
-std::string_view name(const std::array<std::string_view, N>& names, Enum value) {
-  return names.at(static_cast<std::size_t>(value));
-}
-
 double real(std::int64_t n) { return static_cast<double>(n); }
 
-class Reader {
- public:
-  Reader(const json::object& line, const std::string& where) : line_(line), where_(where) {}
-
-  std::int64_t count(std::string_view field, std::optional<std::int64_t> otherwise = {}) const {
-    const json::value* value = line_.if_contains(field);
-    if (!value && otherwise) return *otherwise;
-    if (!value || !value->is_int64() || value->get_int64() < 1)
-      fail(field, "expected a positive whole number");
-    return value->get_int64();
-  }
-  bool flag(std::string_view field, bool otherwise) const {
-    const json::value* value = line_.if_contains(field);
-    if (!value) return otherwise;
-    if (!value->is_bool()) fail(field, "expected true or false");
-    return value->get_bool();
-  }
-  // Takes any constant range of names; the first is used if the field is absent and `optional`.
-  template <class Enum, std::size_t N>
-  Enum choice(std::string_view field, const std::array<std::string_view, N>& names,
-              bool optional = false) const {
-    const json::value* value = line_.if_contains(field);
-    if (!value && optional) return Enum{};
-    if (value && value->is_string())
-      for (std::size_t i = 0; i < N; ++i)
-        if (value->get_string() == names[i]) return static_cast<Enum>(i);
-    std::string expected;
-    for (std::string_view n : names) expected += (expected.empty() ? "" : ", ") + std::string(n);
-    fail(field, "expected one of " + expected);
-  }
-  [[noreturn]] void fail(std::string_view field, const std::string& message) const {
-    throw UserError(where_, std::string(field), message);
-  }
-
- private:
-  const json::object& line_;
-  const std::string& where_;
-};
-
-costs::Gemm read_gemm(const Reader& in) {
-  return {in.count("m"), in.count("n"), in.count("k"),
-          in.choice<costs::GemmPass>("pass", kPasses, true), 1};
+std::int64_t count_or(JsonObject& line, std::string_view key, std::int64_t otherwise) {
+  return line.has(key) ? line.count(key) : otherwise;
+}
+bool flag_or(JsonObject& line, std::string_view key, bool otherwise) {
+  return line.has(key) ? line.flag(key) : otherwise;
+}
+// The first of them if nothing is said.
+template <class Enum>
+Enum choice_or_first(JsonObject& line, std::string_view key) {
+  return line.has(key) ? line.choice<Enum>(key) : Enum{};
 }
 
-costs::Collective read_collective(const Reader& in) {
-  costs::GroupShape shape{static_cast<int>(in.count("ranks", 2)),
-                          static_cast<int>(in.count("nodes", 1)), 1};
+costs::Gemm read_gemm(JsonObject& in) {
+  return {in.count("m"), in.count("n"), in.count("k"), choice_or_first<costs::GemmPass>(in, "pass"),
+          1};
+}
+
+costs::Collective read_collective(JsonObject& in) {
+  costs::GroupShape shape{static_cast<int>(count_or(in, "ranks", 2)),
+                          static_cast<int>(count_or(in, "nodes", 1)), 1};
   if (shape.ranks % shape.nodes != 0) in.fail("ranks", "expected a multiple of nodes");
-  return {in.choice<costs::CollectiveOp>("op", kCollectives), Bytes{in.count("bytes")}, shape};
+  return {in.choice<costs::CollectiveOp>("op"), Bytes{in.count("bytes")}, shape};
 }
 
 void add_gemm(json::object& out, const costs::Gemm& g) {
@@ -87,7 +45,7 @@ void add_gemm(json::object& out, const costs::Gemm& g) {
 }
 
 void add_collective(json::object& out, const costs::Collective& c) {
-  out["op"] = name(kCollectives, c.op);
+  out["op"] = name_of(c.op);
   out["ranks"] = c.group.ranks;
   out["nodes"] = c.group.nodes;
   out["bytes"] = c.bytes.value;
@@ -97,8 +55,8 @@ struct Writer {
   json::object& out;
   void operator()(const GemmTask& t) const {
     add_gemm(out, t.gemm);
-    out["pass"] = name(kPasses, t.gemm.pass);
-    out["mode"] = name(kModes, t.mode);
+    out["pass"] = name_of(t.gemm.pass);
+    out["mode"] = name_of(t.mode);
   }
   void operator()(const AttentionTask& t) const {
     out["length"] = t.length;
@@ -110,7 +68,7 @@ struct Writer {
     out["backward"] = t.backward;
   }
   void operator()(const MemoryTask& t) const {
-    out["op"] = name(kMemoryOps, t.op);
+    out["op"] = name_of(t.op);
     if (t.op == costs::MemoryOp::elementwise) out["activation"] = t.activation;
     out["bytes"] = t.bytes();
     out["rows"] = t.rows;
@@ -123,7 +81,7 @@ struct Writer {
   }
   void operator()(const LaunchTask&) const {}
   void operator()(const CopyTask& t) const {
-    out["kind"] = name(kCopies, t.kind);
+    out["kind"] = name_of(t.kind);
     out["bytes"] = t.bytes;
   }
   void operator()(const OverlapTask& t) const {
@@ -170,30 +128,32 @@ json::object to_json(const Task& task) {
   return out;
 }
 
-std::string key(const Task& task) { return json::serialize(to_json(task)); }
+std::string key(const Task& task) { return line_json(to_json(task)); }
 
-Task task_from_json(const json::object& line, const std::string& where) {
-  const Reader in(line, where);
-  const json::value* name = line.if_contains("part");
-  const std::string part = !name ? "gemm" : name->is_string() ? name->get_string().c_str() : "";
-  if (part == "gemm") return GemmTask{read_gemm(in), in.choice<Mode>("mode", kModes, true)};
+Task task_from_json(const json::value& value, const std::string& where) {
+  JsonObject in(value, where);
+  const std::string part = in.has("part") ? in.text("part") : "gemm";
+  if (part == "gemm") return GemmTask{read_gemm(in), choice_or_first<Mode>(in, "mode")};
   if (part == "attention") {
-    AttentionTask t{in.count("length"),        in.count("batch"),
-                    in.count("heads"),         in.count("kv_heads", in.count("heads")),
-                    in.count("head_dim"),      in.flag("causal", false),
-                    in.flag("backward", false)};
+    AttentionTask t{in.count("length"),
+                    in.count("batch"),
+                    in.count("heads"),
+                    count_or(in, "kv_heads", in.count("heads")),
+                    in.count("head_dim"),
+                    flag_or(in, "causal", false),
+                    flag_or(in, "backward", false)};
     if (t.heads % t.kv_heads != 0) in.fail("kv_heads", "expected a divisor of heads");
     return t;
   }
   if (part == "memory_bound")
-    return MemoryTask{in.choice<costs::MemoryOp>("op", kMemoryOps), in.count("rows"),
-                      in.count("row_length"), in.flag("activation", false)};
+    return MemoryTask{in.choice<costs::MemoryOp>("op"), in.count("rows"), in.count("row_length"),
+                      flag_or(in, "activation", false)};
   if (part == "collective") return CollectiveTask{read_collective(in)};
-  if (part == "p2p") return P2pTask{in.count("bytes"), in.flag("same_node", true)};
+  if (part == "p2p") return P2pTask{in.count("bytes"), flag_or(in, "same_node", true)};
   if (part == "launch") return LaunchTask{};
-  if (part == "copy") return CopyTask{in.choice<CopyKind>("kind", kCopies), in.count("bytes")};
+  if (part == "copy") return CopyTask{in.choice<CopyKind>("kind"), in.count("bytes")};
   if (part == "overlap") return OverlapTask{read_collective(in), read_gemm(in)};
-  throw UserError(where, "part", fmt::format("expected one of {}", fmt::join(kParts, ", ")));
+  in.fail("part", "expected " + one_of({std::begin(kParts), std::end(kParts)}));
 }
 
 costs::GroupShape group(const Task& task) {

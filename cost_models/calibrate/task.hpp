@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "cost_models/kernels/kernel.hpp"
+#include "sim/base/enum_names.hpp"
 
 namespace mllmsim::calibrate {
 
@@ -74,7 +75,7 @@ std::string_view part(const Task& task);
 
 boost::json::object to_json(const Task& task);
 // Throws UserError at `where`. Unknown keys are ignored: a line of a raw file is a task too.
-Task task_from_json(const boost::json::object& line, const std::string& where);
+Task task_from_json(const boost::json::value& line, const std::string& where);
 // to_json as text: equal for equal tasks.
 std::string key(const Task& task);
 
@@ -89,3 +90,16 @@ struct Work {
 Work work(const Task& task);
 
 }  // namespace mllmsim::calibrate
+
+namespace mllmsim {
+
+template <>
+struct Names<calibrate::Mode> {
+  static constexpr std::array<std::string_view, 2> list{"burst", "sustained"};
+};
+template <>
+struct Names<calibrate::CopyKind> {
+  static constexpr std::array<std::string_view, 3> list{"h2d", "d2h", "device"};
+};
+
+}  // namespace mllmsim

@@ -6,11 +6,14 @@
 
 #include "cost_models/calibration/calibration_fields.hpp"
 #include "cost_models/kernels/names.hpp"
+#include "sim/base/files.hpp"
 #include "sim/base/json_reader.hpp"
 #include "sim/base/json_writer.hpp"
 
 namespace mllmsim::costs {
 namespace {
+
+constexpr int kDigits = 6;  // more than any measurement has
 
 class Reader {
  public:
@@ -34,11 +37,7 @@ class Reader {
   void operator()(std::string_view key, std::vector<double>& v) { v = object_.numbers(key); }
   template <class Enum>
   requires std::is_enum_v<Enum>
-  void operator()(std::string_view key, Enum& v) {
-    const std::optional<Enum> found = named<Enum>(object_.text(key));
-    if (!found) object_.fail(key, "expected " + choices<Enum>());
-    v = *found;
-  }
+  void operator()(std::string_view key, Enum& v) { v = object_.choice<Enum>(key); }
   template <class T>
   void operator()(std::string_view key, std::vector<T>& v) {
     for (JsonObject& item : object_.objects(key)) v.push_back(read<T>(std::move(item)));
@@ -123,17 +122,17 @@ Calibration parse_calibration(const std::string& text, const std::string& file) 
 }
 
 Calibration read_calibration(const std::filesystem::path& file) {
-  return parse_calibration(read_text(file), file.string());
+  return parse_calibration(read_file(file, kLargeFile), file.string());
 }
 
 Estimate read_estimate(const std::filesystem::path& file) {
-  const boost::json::value document = parse_json(read_text(file), file.string());
+  const boost::json::value document = parse_json(read_file(file, kLargeFile), file.string());
   return Reader::read<Estimate>(JsonObject(document, file.string()));
 }
 
 std::string to_json(const Calibration& calibration) {
   Calibration copy = calibration;
-  return pretty_json(Writer::write(copy));
+  return pretty_json(Writer::write(copy), kDigits);
 }
 
 }  // namespace mllmsim::costs

@@ -12,8 +12,8 @@
 #include "cost_models/fit/import_kineto.hpp"
 #include "cost_models/fit/import_nccl.hpp"
 #include "cost_models/fit/show.hpp"
-#include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 
 namespace mllmsim::fit {
 namespace {

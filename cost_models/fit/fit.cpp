@@ -6,6 +6,7 @@
 
 #include "cost_models/fit/fit_tools.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/quantile.hpp"
 
 namespace mllmsim::fit {
 namespace {

@@ -6,6 +6,7 @@
 #include "cost_models/fit/fit.hpp"
 #include "cost_models/fit/fit_tools.hpp"
 #include "cost_models/fit/least_squares.hpp"
+#include "sim/base/quantile.hpp"
 
 namespace mllmsim::fit {
 namespace {

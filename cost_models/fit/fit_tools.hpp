@@ -10,7 +10,7 @@
 
 namespace mllmsim::fit {
 
-// splitmix64 over the numbers of a shape: the same point is held out whatever the order of lines.
+// SplitMix64 over the numbers of a shape: the same point is held out whatever the order of lines.
 std::uint64_t shape_hash(std::initializer_list<std::int64_t> shape);
 inline bool held_out(std::uint64_t hash) { return hash % 5 == 0; }
 
@@ -19,7 +19,7 @@ class Errors {
  public:
   void add(Seconds predicted, Seconds measured);
   // Source::interpolated with these errors; `points` counts fitted ones too.
-  costs::Provenance provenance(std::size_t points);
+  costs::Provenance provenance(std::size_t points) const;
 
  private:
   std::vector<double> errors_;
@@ -28,8 +28,6 @@ class Errors {
 // A curve passes through all its points; its errors are those at each inner size of a curve
 // without that size.
 void add_left_out_errors(const std::vector<costs::SizePoint>& points, Errors& errors);
-
-double median(std::vector<double> values);  // of at least one
 
 // log(predicted / measured).
 double log_error(Seconds predicted, Seconds measured);

@@ -9,7 +9,9 @@
 
 #include "cost_models/fit/fit_tools.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 #include "sim/base/json_reader.hpp"
+#include "sim/base/quantile.hpp"
 
 namespace mllmsim::fit {
 namespace {
@@ -231,7 +233,7 @@ RawData parse_kineto(const std::string& trace, const std::string& file, int gpus
 }
 
 RawData import_kineto(const std::filesystem::path& file, int gpus_per_node) {
-  RawData raw = parse_kineto(read_text(file), file.string(), gpus_per_node);
+  RawData raw = parse_kineto(read_file(file, kLargeFile), file.string(), gpus_per_node);
   raw.set_source(file.filename().string());
   return raw;
 }

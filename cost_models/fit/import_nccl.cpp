@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <set>
 #include <sstream>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 #include "sim/base/json_reader.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim::fit {
 namespace {
@@ -79,14 +80,6 @@ std::vector<std::string> words(const std::string& line) {
   return out;
 }
 
-template <class T>
-std::optional<T> number(const std::string& word) {
-  T value{};
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
-  return value;
-}
-
 class TextLog {
  public:
   TextLog(RawData& raw, const std::string& file) : raw_(raw), test_(test_of(file)) {}
@@ -96,8 +89,8 @@ class TextLog {
     if (w.empty()) return;
     if (w[0] == "#") return comment(text, w);
     // Anything that does not start with a size is talk of NCCL or of the launcher.
-    const std::optional<std::int64_t> bytes = number<std::int64_t>(w[0]);
-    if (!bytes || w.size() < 3 || !number<std::int64_t>(w[1])) return;
+    const std::optional<std::int64_t> bytes = to_number<std::int64_t>(w[0]);
+    if (!bytes || w.size() < 3 || !to_number<std::int64_t>(w[1])) return;
     if (out_of_place_ == 0) throw UserError(where, "", "a result before the line of column names");
     std::optional<double> us = time(w, out_of_place_, where);
     if (!us) us = time(w, in_place_, where);
@@ -139,7 +132,7 @@ class TextLog {
     if (column == 0) return std::nullopt;
     if (column >= w.size()) throw UserError(where, "", "the line ends before its time");
     if (w[column] == "N/A") return std::nullopt;
-    const std::optional<double> us = number<double>(w[column]);
+    const std::optional<double> us = to_number<double>(w[column]);
     if (!us) throw UserError(where, "time", "expected a number, found \"" + w[column] + "\"");
     return us;
   }
@@ -152,12 +145,9 @@ class TextLog {
 
 void parse_text(const std::string& text, const std::string& file, RawData& raw) {
   TextLog log(raw, file);
-  std::istringstream in(text);
-  std::string line;
-  for (int n = 1; std::getline(in, line); ++n) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    log.line(line, fmt::format("{}:{}", file, n));
-  }
+  std::string_view rest = text;
+  for (int n = 1; !rest.empty(); ++n)
+    log.line(std::string(take_line(rest)), fmt::format("{}:{}", file, n));
 }
 
 // "nan" and null stand for times that were not taken.
@@ -216,7 +206,7 @@ RawData parse_nccl(const std::string& text, const std::string& file) {
 }
 
 RawData import_nccl(const std::filesystem::path& file) {
-  RawData raw = parse_nccl(read_text(file), file.string());
+  RawData raw = parse_nccl(read_file(file, kLargeFile), file.string());
   raw.set_source(file.filename().string());
   return raw;
 }

@@ -10,39 +10,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <sstream>
 
 #include "cost_models/fit/raw_data.hpp"
 #include "cost_models/kernels/names.hpp"
+#include "sim/base/csv.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim::fit {
 namespace {
 
-std::vector<std::string> split(const std::string& line) {
-  std::vector<std::string> out;
-  std::istringstream in(line);
-  for (std::string cell; std::getline(in, cell, ',');) {
-    while (!cell.empty() && (cell.back() == '\r' || cell.back() == ' ')) cell.pop_back();
-    out.push_back(cell);
-  }
-  return out;
-}
-
 // "# source: where it comes from" less what only marks it.
-std::string without_mark(const std::string& comment) {
+std::string_view without_mark(std::string_view comment) {
   constexpr std::string_view kMark = "source: ";
-  const auto start = comment.find_first_not_of("# ");
-  std::string text = start == std::string::npos ? "" : comment.substr(start);
-  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+  comment.remove_prefix(std::min(comment.find_first_not_of("# "), comment.size()));
+  if (comment.starts_with(kMark)) comment.remove_prefix(kMark.size());
+  return comment;
 }
 
 class Row {
  public:
-  Row(const std::vector<std::string>& columns, std::vector<std::string> cells, std::string where)
-      : columns_(columns), cells_(std::move(cells)), where_(std::move(where)) {
+  Row(const std::vector<std::string>& columns, const std::vector<CsvField>& cells,
+      std::string where)
+      : columns_(columns), cells_(cells), where_(std::move(where)) {
     if (cells_.size() != columns_.size())
       throw UserError(where_, "",
                       fmt::format("expected {} cells, found {}", columns_.size(), cells_.size()));
@@ -52,7 +43,7 @@ class Row {
   }
   const std::string& text(std::string_view column) const {
     const auto at = std::find(columns_.begin(), columns_.end(), column) - columns_.begin();
-    return cells_[static_cast<std::size_t>(at)];
+    return cells_[static_cast<std::size_t>(at)].text;
   }
   std::int64_t count(std::string_view column) const { return number<std::int64_t>(column, 1); }
   std::int64_t integer(std::string_view column) const { return number<std::int64_t>(column, 0); }
@@ -63,16 +54,14 @@ class Row {
   template <class T>
   T number(std::string_view column, T least) const {
     const std::string& cell = text(column);
-    T value{};
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (error != std::errc{} || end != cell.data() + cell.size() || !(value >= least) ||
-        !std::isfinite(static_cast<double>(value)))
+    const std::optional<T> value = to_number<T>(cell);
+    if (!value || !(*value >= least) || !std::isfinite(static_cast<double>(*value)))
       throw UserError(where_, std::string(column), "expected a number, found \"" + cell + "\"");
-    return value;
+    return *value;
   }
 
   const std::vector<std::string>& columns_;
-  std::vector<std::string> cells_;
+  const std::vector<CsvField>& cells_;
   std::string where_;
 };
 
@@ -90,8 +79,8 @@ void add_attention(const Row& row, RawData& raw) {
 
 void add_collective(const Row& row, RawData& raw) {
   if (row.text("op") == "alltoall") return;
-  const std::optional<costs::CollectiveOp> op = costs::named<costs::CollectiveOp>(row.text("op"));
-  if (!op) throw UserError(row.where(), "op", "expected " + costs::choices<costs::CollectiveOp>());
+  const std::optional<costs::CollectiveOp> op = named<costs::CollectiveOp>(row.text("op"));
+  if (!op) throw UserError(row.where(), "op", "expected " + choices<costs::CollectiveOp>());
   const std::int64_t ranks = row.count("num_gpus");
   if (ranks < 2 || ranks > 1'000'000)
     throw UserError(row.where(), "num_gpus", "expected 2 to 1000000");
@@ -121,19 +110,17 @@ RawData parse_raw_csv(const std::string& text, const std::string& file) {
   RawData raw;
   std::vector<std::string> columns;
   std::string source;
-  std::istringstream in(text);
-  std::string line;
-  for (int number = 1; std::getline(in, line); ++number) {
-    const std::string where = fmt::format("{}:{}", file, number);
-    if (line.empty() || line == "\r") continue;
-    if (line[0] == '#') {
-      source += without_mark(line);
+  CsvReader reader(text, file);
+  for (std::vector<CsvField> cells; reader.next(cells);) {
+    const std::string where = fmt::format("{}:{}", file, cells.front().line);
+    if (reader.written().starts_with('#')) {
+      source += without_mark(reader.written());
     } else if (columns.empty()) {
-      columns = split(line);
+      for (const CsvField& cell : cells) columns.push_back(cell.text);
       if (std::find(columns.begin(), columns.end(), "us") == columns.end())
         throw UserError(where, "", "expected column names with \"us\" among them");
     } else {
-      add(Row(columns, split(line), where), raw);
+      add(Row(columns, cells, where), raw);
     }
   }
   if (columns.empty()) throw UserError(file, "", "expected a line of column names");

@@ -4,37 +4,27 @@
 
 #include <iterator>
 #include <set>
-#include <sstream>
 
 #include "cost_models/kernels/names.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 #include "sim/base/json_reader.hpp"
 #include "sim/base/json_writer.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim::fit {
 namespace {
 
 namespace json = boost::json;
 
-template <class Enum>
-Enum choice(JsonObject& line, std::string_view key) {
-  const std::optional<Enum> found = costs::named<Enum>(line.text(key));
-  if (!found) line.fail(key, "expected " + costs::choices<Enum>());
-  return *found;
-}
-
-std::int64_t count(JsonObject& line, std::string_view key) {
-  const std::int64_t n = line.integer(key);
-  if (n <= 0) line.fail(key, "expected a number above 0");
-  return n;
-}
+constexpr int kDigits = 6;  // timings repeat to three at best
 
 Seconds time(JsonObject& line) { return {line.positive("us") * 1e-6}; }
 
 GemmMeasurement read_gemm(JsonObject& line) {
   GemmMeasurement g;
-  g.kernel = {count(line, "m"), count(line, "n"), count(line, "k"),
-              choice<costs::GemmPass>(line, "pass")};
+  g.kernel = {line.count("m"), line.count("n"), line.count("k"),
+              line.choice<costs::GemmPass>("pass")};
   g.sustained = line.has("mode") && line.text("mode") == "sustained";
   g.time = time(line);
   return g;
@@ -42,10 +32,10 @@ GemmMeasurement read_gemm(JsonObject& line) {
 
 AttentionMeasurement read_attention(JsonObject& line) {
   AttentionMeasurement a;
-  a.kernel.sequences = {{count(line, "length"), count(line, "batch")}};
-  a.kernel.heads = count(line, "heads");
-  a.kernel.kv_heads = count(line, "kv_heads");
-  a.kernel.head_dim = count(line, "head_dim");
+  a.kernel.sequences = {{line.count("length"), line.count("batch")}};
+  a.kernel.heads = line.count("heads");
+  a.kernel.kv_heads = line.count("kv_heads");
+  a.kernel.head_dim = line.count("head_dim");
   a.kernel.causal = line.flag("causal");
   a.kernel.backward = line.flag("backward");
   a.serving = line.has("serving") && line.flag("serving");
@@ -54,11 +44,11 @@ AttentionMeasurement read_attention(JsonObject& line) {
 }
 
 costs::Collective read_collective(JsonObject& line) {
-  const std::int64_t ranks = count(line, "ranks"), nodes = count(line, "nodes");
+  const std::int64_t ranks = line.count("ranks"), nodes = line.count("nodes");
   if (ranks < 2 || ranks > 1'000'000 || ranks % nodes != 0)
     line.fail("ranks", "expected 2 or more, a multiple of nodes");
-  return {choice<costs::CollectiveOp>(line, "op"),
-          Bytes{count(line, "bytes")},
+  return {line.choice<costs::CollectiveOp>("op"),
+          Bytes{line.count("bytes")},
           {static_cast<int>(ranks), static_cast<int>(nodes), 1}};
 }
 
@@ -69,13 +59,13 @@ void read_line(JsonObject& line, RawData& raw) {
   } else if (part == "attention") {
     raw.attention.push_back(read_attention(line));
   } else if (part == "memory_bound") {
-    raw.memory_bound.push_back({{choice<costs::MemoryOp>(line, "op"), Bytes{count(line, "bytes")},
+    raw.memory_bound.push_back({{line.choice<costs::MemoryOp>("op"), Bytes{line.count("bytes")},
                                  line.integer("rows"), line.integer("row_length")},
                                 time(line)});
   } else if (part == "collective") {
     raw.collectives.push_back({read_collective(line), time(line)});
   } else if (part == "p2p") {
-    raw.p2p.push_back({{Bytes{count(line, "bytes")}, line.flag("same_node"), 1}, time(line)});
+    raw.p2p.push_back({{Bytes{line.count("bytes")}, line.flag("same_node"), 1}, time(line)});
   } else if (part == "launch") {
     raw.launch.push_back(time(line));
   } else if (part == "overlap") {
@@ -113,7 +103,7 @@ json::object line_of(const GemmMeasurement& g) {
                  {"m", g.kernel.m},
                  {"n", g.kernel.n},
                  {"k", g.kernel.k},
-                 {"pass", costs::name_of(g.kernel.pass)}};
+                 {"pass", name_of(g.kernel.pass)}};
   if (g.sustained) o["mode"] = "sustained";
   o["us"] = g.time.value * 1e6;
   return o;
@@ -132,7 +122,7 @@ json::object line_of(const AttentionMeasurement& a) {
 
 json::object line_of(const Measurement<costs::MemoryBound>& m) {
   return {{"part", "memory_bound"},
-          {"op", costs::name_of(m.kernel.op)},
+          {"op", name_of(m.kernel.op)},
           {"bytes", m.kernel.bytes.value},
           {"rows", m.kernel.rows},
           {"row_length", m.kernel.row_length},
@@ -140,7 +130,7 @@ json::object line_of(const Measurement<costs::MemoryBound>& m) {
 }
 
 json::object line_of(const Measurement<costs::Collective>& m) {
-  return {{"part", "collective"},          {"op", costs::name_of(m.kernel.op)},
+  return {{"part", "collective"},          {"op", name_of(m.kernel.op)},
           {"ranks", m.kernel.group.ranks}, {"nodes", m.kernel.group.nodes},
           {"bytes", m.kernel.bytes.value}, {"us", m.time.value * 1e6}};
 }
@@ -204,12 +194,13 @@ void RawData::append(RawData other) {
 
 RawData parse_raw(const std::string& text, const std::string& file) {
   RawData raw;
-  std::istringstream in(text);
-  std::string line, source;
-  for (int number = 1; std::getline(in, line); ++number) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+  std::string source;
+  std::string_view rest = text;
+  for (int number = 1; !rest.empty(); ++number) {
+    const std::string_view line = take_line(rest);
+    if (trimmed(line).empty()) continue;
     const std::string where = fmt::format("{}:{}", file, number);
-    const json::value value = parse_json(line, where);
+    const json::value value = parse_json(line, file, number);
     JsonObject object(value, where);
     if (object.has("header")) {
       JsonObject header = object.object("header");
@@ -224,7 +215,7 @@ RawData parse_raw(const std::string& text, const std::string& file) {
 }
 
 RawData read_raw(const std::filesystem::path& file) {
-  const std::string text = read_text(file);
+  const std::string text = read_file(file, kLargeFile);
   RawData raw = file.extension() == ".csv" ? parse_raw_csv(text, file.string())
                                            : parse_raw(text, file.string());
   if (raw.sources.empty()) raw.set_source(file.filename().string());
@@ -246,8 +237,8 @@ std::string to_json_lines(const RawData& raw) {
   std::set<std::string> sources;
   for (const auto& [part, list] : raw.sources) sources.insert(list.begin(), list.end());
   if (!sources.empty()) header["source"] = fmt::format("{}", fmt::join(sources, "; "));
-  std::string out = line_json(json::object{{"header", header}}) + "\n";
-  each_line(raw, [&](const json::object& line) { out += line_json(line) + "\n"; });
+  std::string out = line_json(json::object{{"header", header}}, kDigits) + "\n";
+  each_line(raw, [&](const json::object& line) { out += line_json(line, kDigits) + "\n"; });
   return out;
 }
 
@@ -255,7 +246,7 @@ std::string to_shape_lines(const RawData& raw) {
   std::string out;
   each_line(raw, [&](json::object line) {
     line.erase("us");
-    out += line_json(line) + "\n";
+    out += line_json(line, kDigits) + "\n";
   });
   return out;
 }

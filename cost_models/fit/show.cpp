@@ -19,7 +19,7 @@ class Table {
   }
 
   void row(const std::string& part, const costs::Provenance& p) {
-    fmt::print(out_, "{:<34} {:<13}", part, costs::name_of(p.source));
+    fmt::print(out_, "{:<34} {:<13}", part, name_of(p.source));
     if (p.points > 0) {
       fmt::print(out_, " {:>7} {:>7.1f}% {:>7.1f}%\n", p.points, 100 * p.median_error,
                  100 * p.p90_error);
@@ -30,7 +30,7 @@ class Table {
   }
 
   void factor(const std::string& part, const costs::Factor& f) {
-    fmt::print(out_, "{:<34} {:<13} x {:.3f}\n", part, costs::name_of(f.source), f.value);
+    fmt::print(out_, "{:<34} {:<13} x {:.3f}\n", part, name_of(f.source), f.value);
     remember(part, f.from);
   }
 
@@ -83,10 +83,10 @@ void show(const costs::Calibration& c, std::ostream& out) {
     table.factor(fmt::format("FlashAttention {} / {}", o.generation, c.attention.generation),
                  o.time);
   for (const costs::MemoryOperation& o : c.memory_bound.operations)
-    table.row(fmt::format("memory bound, {}", costs::name_of(o.op)), o.provenance);
+    table.row(fmt::format("memory bound, {}", name_of(o.op)), o.provenance);
   table.row("collectives in a node", c.collectives.node_provenance);
   for (const costs::NetworkCollective& n : c.collectives.network)
-    table.row(fmt::format("{} across nodes", costs::name_of(n.op)), n.provenance);
+    table.row(fmt::format("{} across nodes", name_of(n.op)), n.provenance);
   table.row("point to point in a node", c.p2p.node_provenance);
   table.row("point to point across nodes", c.p2p.network_provenance);
   table.factor("overlap, gemm beside collective", c.overlap);

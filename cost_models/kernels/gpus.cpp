@@ -7,6 +7,7 @@
 
 #include "sim/base/data_directory.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 #include "sim/base/json_reader.hpp"
 
 namespace mllmsim::costs {
@@ -15,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 DataSheet read_sheet(const fs::path& file) {
-  const boost::json::value document = parse_json(read_text(file), file.string());
+  const boost::json::value document = parse_json(read_file(file, kLargeFile), file.string());
   JsonObject object(document, file.string());
   DataSheet sheet;
   sheet.name = object.text("name");

@@ -8,7 +8,7 @@
 #include "results/run/run_fields.hpp"
 #include "results/text/figures.hpp"
 #include "results/text/text_table.hpp"
-#include "sim/base/json_text.hpp"
+#include "sim/base/json_writer.hpp"
 
 namespace mllmsim::analysis {
 namespace {
@@ -142,19 +142,19 @@ std::string explanation_json(const Explanation& e) {
     }
     remedies.push_back(std::move(object));
   }
-  return pretty(json::object{{"run", run.name},
-                             {"strategy", run.strategy},
-                             {"fits", run.fits},
-                             {"reason", run.reason},
-                             {"iteration_s", run.iteration.value},
-                             {"gpu_days", run.gpu_days},
-                             {"critical_path", std::move(kinds)},
-                             {"critical_path_stages", std::move(stages)},
-                             {"slowest_stage", e.slowest_stage},
-                             {"imbalance_across_stages", e.across_stages},
-                             {"imbalance_across_replicas", e.across_replicas},
-                             {"imbalance_across_micro_batches", e.across_micro_batches},
-                             {"remedies", std::move(remedies)}});
+  return pretty_json(json::object{{"run", run.name},
+                                  {"strategy", run.strategy},
+                                  {"fits", run.fits},
+                                  {"reason", run.reason},
+                                  {"iteration_s", run.iteration.value},
+                                  {"gpu_days", run.gpu_days},
+                                  {"critical_path", std::move(kinds)},
+                                  {"critical_path_stages", std::move(stages)},
+                                  {"slowest_stage", e.slowest_stage},
+                                  {"imbalance_across_stages", e.across_stages},
+                                  {"imbalance_across_replicas", e.across_replicas},
+                                  {"imbalance_across_micro_batches", e.across_micro_batches},
+                                  {"remedies", std::move(remedies)}});
 }
 
 }  // namespace mllmsim::analysis

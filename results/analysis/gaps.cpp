@@ -59,7 +59,7 @@ class Recorder : public costs::KernelCosts {
 
 std::string text(const costs::Gemm& k) {
   const std::string batch = k.batch > 1 ? fmt::format("{} of ", k.batch) : "";
-  return fmt::format("gemm {}{} x {} x {} {}", batch, k.m, k.n, k.k, costs::name_of(k.pass));
+  return fmt::format("gemm {}{} x {} x {} {}", batch, k.m, k.n, k.k, name_of(k.pass));
 }
 std::string text(const costs::Attention& k) {
   std::string lengths;
@@ -69,12 +69,11 @@ std::string text(const costs::Attention& k) {
                      k.causal ? " causal" : "", k.backward ? " backward" : "");
 }
 std::string text(const costs::MemoryBound& k) {
-  return fmt::format("{} {:.1f} MB{}", costs::name_of(k.op),
-                     static_cast<double>(k.bytes.value) / 1e6,
+  return fmt::format("{} {:.1f} MB{}", name_of(k.op), static_cast<double>(k.bytes.value) / 1e6,
                      k.rows > 0 ? fmt::format(", {} rows of {}", k.rows, k.row_length) : "");
 }
 std::string text(const costs::Collective& k) {
-  return fmt::format("{} {:.1f} MB, {} ranks on {} nodes", costs::name_of(k.op),
+  return fmt::format("{} {:.1f} MB, {} ranks on {} nodes", name_of(k.op),
                      static_cast<double>(k.bytes.value) / 1e6, k.group.ranks, k.group.nodes);
 }
 

@@ -3,24 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <string_view>
 
 #include "scenarios/tree/toml_parse.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim::charts {
 namespace {
 
 constexpr std::size_t kMostLanes = 16;  // without being asked for
-
-template <class T>
-bool parse_all(std::string_view text, T& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc{} && end == text.data() + text.size();
-}
 
 std::int64_t chosen_step(const results::RunResult& run, const Choice& choice) {
   std::set<std::int64_t> steps;
@@ -128,32 +122,28 @@ View view_of(const results::RunResult& run, const Choice& choice) {
 
 std::vector<std::pair<std::int64_t, std::int64_t>> parse_ranks(const std::string& text) {
   std::vector<std::pair<std::int64_t, std::int64_t>> out;
-  std::string_view rest = text;
-  while (true) {
-    const std::string_view part = rest.substr(0, rest.find(','));
+  for (const std::string_view part : split(text, ',')) {
     const auto dash = part.find('-');
-    std::int64_t first = 0, last = 0;
-    const bool ok = parse_all(part.substr(0, dash), first) &&
-                    (dash == std::string_view::npos ? (last = first, true)
-                                                    : parse_all(part.substr(dash + 1), last));
-    if (!ok || last < first)
+    const auto first = to_number<std::int64_t>(part.substr(0, dash));
+    const auto last =
+        dash == std::string_view::npos ? first : to_number<std::int64_t>(part.substr(dash + 1));
+    if (!first || !last || *last < *first)
       throw UserError("command line", "--ranks",
                       "expected ranks such as 0,3 or 0-7, found " + text);
-    out.emplace_back(first, last);
-    if (part.size() == rest.size()) return out;
-    rest.remove_prefix(part.size() + 1);
+    out.emplace_back(*first, *last);
   }
+  return out;
 }
 
 std::pair<Seconds, Seconds> parse_zoom(const std::string& text) {
   const auto colon = text.find(':');
-  double from = 0, to = 0;
   const std::string_view all = text;
-  if (colon == std::string::npos || !parse_all(all.substr(0, colon), from) ||
-      !parse_all(all.substr(colon + 1), to) || !(from >= 0 && to > from && to < 1e9))
+  const auto from = to_number<double>(all.substr(0, colon));
+  const auto to = colon == std::string::npos ? from : to_number<double>(all.substr(colon + 1));
+  if (!from || !to || !(*from >= 0 && *to > *from && *to < 1e9))
     throw UserError("command line", "--zoom",
                     "expected two times in seconds such as 0.5:1.2, found " + text);
-  return {Seconds{from}, Seconds{to}};
+  return {Seconds{*from}, Seconds{*to}};
 }
 
 }  // namespace mllmsim::charts

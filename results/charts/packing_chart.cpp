@@ -6,6 +6,7 @@
 
 #include "results/charts/cells.hpp"
 #include "results/charts/table_charts.hpp"
+#include "sim/base/hash.hpp"
 
 namespace mllmsim::charts {
 namespace {
@@ -14,20 +15,13 @@ struct Load {
   double tiles = 0, tokens = 0;
 };
 
-// splitmix64: the same shuffle everywhere, which std::shuffle does not promise.
-std::uint64_t next_random(std::uint64_t& state) {
-  std::uint64_t z = (state += 0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
+// The same shuffle everywhere, which std::shuffle does not promise.
 std::vector<Load> random_micro_batches(const std::vector<Load>& samples, std::size_t packs,
                                        std::uint64_t seed) {
   std::vector<std::size_t> order(samples.size());
   std::iota(order.begin(), order.end(), 0);
   for (std::size_t i = order.size(); i > 1; --i)
-    std::swap(order[i - 1], order[next_random(seed) % i]);
+    std::swap(order[i - 1], order[split_mix(seed += kSplitMixStep) % i]);
   const double each = static_cast<double>(samples.size()) / static_cast<double>(packs);
   const auto size = std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(each)));
   std::vector<Load> out(samples.size() / size);  // the rest would be a smaller one

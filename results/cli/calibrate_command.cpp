@@ -10,8 +10,8 @@
 #include "results/cli/calibration_plot.hpp"
 #include "results/cli/command.hpp"
 #include "results/text/text_table.hpp"
-#include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 
 namespace po = boost::program_options;
 
@@ -51,8 +51,8 @@ int gaps_command(const Arguments& arguments) {
     const analysis::Gap& gap = found.gaps[i];
     listed += gap.share;
     if (i < values["top"].as<std::size_t>())
-      table.add_row({gap.kernel, std::string(costs::name_of(gap.source)),
-                     fmt::format("{:.1f}%", 100 * gap.share)});
+      table.add_row(
+          {gap.kernel, std::string(name_of(gap.source)), fmt::format("{:.1f}%", 100 * gap.share)});
   }
   constexpr std::size_t kWidth = 100;
   std::cout << table.text(0, kWidth)

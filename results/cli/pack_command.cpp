@@ -12,8 +12,9 @@
 #include "scenarios/data_sets/data_lengths.hpp"
 #include "scenarios/data_sets/data_mixture.hpp"
 #include "scenarios/files/shipped_files.hpp"
-#include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
+#include "sim/base/json_writer.hpp"
 #include "sim/tables/parquet.hpp"
 #include "strategies/data/batching.hpp"
 #include "strategies/data/packing/best_fit.hpp"
@@ -73,7 +74,7 @@ Figures judge(const std::string& algorithm, const data::DataSet& data, const dat
 data::Packing timed_pack(const std::string& algorithm, const data::DataSet& data,
                          const PackOptions& options, double& seconds) {
   const auto start = std::chrono::steady_clock::now();
-  data::Packing packing = algorithm == costs::name_of(data::Batching::isf)
+  data::Packing packing = algorithm == name_of(data::Batching::isf)
                               ? data::pack_isf(data.samples, {options.limits, options.keep,
                                                               options.rounds, options.seed})
                               : data::pack_best_fit(data.samples, options.limits);
@@ -186,7 +187,7 @@ std::string to_json(const data::DataSet& data, const PackOptions& options, std::
       {"samples", data.samples.size()}, {"q_v", options.limits.tiles},
       {"q_t", options.limits.tokens},   {"ranks", options.ranks},
       {"lower_bound", bound},           {"packings", packings}};
-  return boost::json::serialize(object) + "\n";
+  return pretty_json(object);
 }
 
 // A whole number of at least `least`, or `otherwise` if the option is not there.
@@ -217,8 +218,8 @@ PackOptions options_of(const po::variables_map& values, const data::DataSet& dat
 
 std::vector<std::string> algorithms_of(const po::variables_map& values) {
   const auto name = values["algorithm"].as<std::string>();
-  const std::string isf(costs::name_of(data::Batching::isf));
-  const std::string best_fit(costs::name_of(data::Batching::best_fit));
+  const std::string isf(name_of(data::Batching::isf));
+  const std::string best_fit(name_of(data::Batching::best_fit));
   if (name == "both") return {isf, best_fit};
   if (name == isf || name == best_fit) return {name};
   throw UserError("command line", "--algorithm",

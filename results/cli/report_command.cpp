@@ -4,8 +4,8 @@
 #include "results/cli/command.hpp"
 #include "results/report/report.hpp"
 #include "results/run/run_tables.hpp"
-#include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 
 namespace po = boost::program_options;
 

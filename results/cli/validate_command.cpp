@@ -13,9 +13,9 @@
 #include "results/run/version.hpp"
 #include "results/validation/validation_report.hpp"
 #include "scenarios/files/shipped_files.hpp"
-#include "sim/base/atomic_file.hpp"
 #include "sim/base/data_directory.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 #include "sim/base/hash.hpp"
 
 namespace po = boost::program_options;

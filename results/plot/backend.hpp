@@ -10,6 +10,15 @@ namespace mllmsim::plot {
 
 enum class PictureFormat : std::uint8_t { svg, png, pdf };
 
+}  // namespace mllmsim::plot
+
+template <>
+struct mllmsim::Names<mllmsim::plot::PictureFormat> {
+  static constexpr std::array<std::string_view, 3> list{"svg", "png", "pdf"};
+};
+
+namespace mllmsim::plot {
+
 // Throws EnvironmentError with a reason if there is no picture.
 std::string render(const Chart& chart, PictureFormat format);
 

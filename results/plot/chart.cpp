@@ -8,17 +8,17 @@
 
 #include "results/plot/backend.hpp"
 #include "results/plot/layout.hpp"
-#include "sim/base/atomic_file.hpp"
+#include "sim/base/csv.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 
 namespace mllmsim::plot {
 namespace {
 
 PictureFormat format_of(const std::filesystem::path& file) {
-  const std::string extension = file.extension().string();
-  if (extension == ".svg") return PictureFormat::svg;
-  if (extension == ".png") return PictureFormat::png;
-  if (extension == ".pdf") return PictureFormat::pdf;
+  std::string_view extension = file.extension().native();
+  if (!extension.empty()) extension.remove_prefix(1);  // the dot
+  if (const auto format = named<PictureFormat>(extension)) return *format;
   throw UserError(file.string(), "", "expected a file name that ends in .svg, .png or .pdf");
 }
 
@@ -61,13 +61,6 @@ std::string draw(const Chart& chart, PictureFormat format) {
   return picture;
 }
 
-std::string csv_text(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + '"';
-}
-
 }  // namespace
 
 std::string terminal(const Chart& chart, PictureFormat format) {
@@ -99,11 +92,11 @@ std::string to_csv(const Chart& chart) {
   std::string out = "panel,kind,name,x,y,x_end,y_end\n";
   for (std::size_t p = 0; p < chart.panels.size(); ++p) {
     const Panel& panel = chart.panels[p];
-    const std::string title = csv_text(panel.title.empty() ? std::to_string(p) : panel.title);
+    const std::string title = csv_field(panel.title.empty() ? std::to_string(p) : panel.title);
     const auto row = [&](const char* kind, const std::string& name, double x, double y,
                          const std::string& ends) {
-      fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{}\n", title, kind, csv_text(name), x,
-                     y, ends);
+      fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{}\n", title, kind, csv_field(name),
+                     x, y, ends);
     };
     for (const Boxes& group : panel.boxes)
       for (const Box& b : group.boxes)

@@ -13,12 +13,23 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/enum_names.hpp"
+
 namespace mllmsim::plot {
 
 using Colour = std::uint32_t;  // 0xrrggbb
 
 // Hatched fills are lines of the colour on white: more kinds than there are colours to tell apart.
 enum class Fill : std::uint8_t { solid, rising, falling, crossed };
+
+}  // namespace mllmsim::plot
+
+template <>
+struct mllmsim::Names<mllmsim::plot::Fill> {
+  static constexpr std::array<std::string_view, 4> list{"solid", "rising", "falling", "crossed"};
+};
+
+namespace mllmsim::plot {
 
 struct Box {
   double x0 = 0, x1 = 0, y0 = 0, y1 = 0;

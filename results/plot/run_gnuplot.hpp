@@ -1,6 +1,4 @@
-// Runs gnuplot without a shell, a pipe or a path: the script, the picture and the complaints are
-// unnamed temporary files. So nothing in a script can reach a shell through its name, no SIGPIPE
-// ends us if gnuplot dies, and a failure leaves nothing behind.
+// Runs gnuplot on a script; run_process() keeps what is in the script away from any shell.
 #pragma once
 
 #include <string>

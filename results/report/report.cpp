@@ -9,6 +9,7 @@
 #include "results/report/sections.hpp"
 #include "results/report/timeline_data.hpp"
 #include "results/run/version.hpp"
+#include "sim/base/json_writer.hpp"
 
 namespace mllmsim::report {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 // JSON inside a page: no text in it may end the script.
 std::string embedded(const boost::json::object& object) {
   std::string out;
-  for (const char c : boost::json::serialize(object)) {
+  for (const char c : line_json(object)) {
     if (c == '<')
       out += "\\u003c";
     else

@@ -88,20 +88,6 @@ json::object step_data(const results::RunResult& run, const charts::View& view) 
           {"blob", columns.blob()}, {"lanes_left_out", view.left_out}};
 }
 
-const char* name(plot::Fill fill) {
-  switch (fill) {
-    case plot::Fill::solid:
-      return "solid";
-    case plot::Fill::rising:
-      return "rising";
-    case plot::Fill::falling:
-      return "falling";
-    case plot::Fill::crossed:
-      return "crossed";
-  }
-  return "solid";
-}
-
 }  // namespace
 
 json::object timeline_data(std::span<const results::RunResult> runs) {
@@ -129,7 +115,7 @@ json::object timeline_data(std::span<const results::RunResult> runs) {
   for (const charts::SpanLook& l : charts::span_looks())
     look_list.push_back({{"name", l.name},
                          {"colour", fmt::format("#{:06x}", l.colour)},
-                         {"fill", name(l.fill)},
+                         {"fill", name_of(l.fill)},
                          {"bubble", l.bubble},
                          {"dark", l.dark}});
   json::array streams;

@@ -4,8 +4,8 @@
 
 #include "results/run/run_fields.hpp"
 #include "results/run/version.hpp"
-#include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 
 namespace mllmsim::results {
 namespace {

@@ -7,13 +7,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "results/sweep/record.hpp"
-#include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 #include "sim/base/hash.hpp"
 
 namespace mllmsim::sweep {
@@ -53,17 +51,15 @@ const char* frame(std::string_view bytes, std::uint32_t& size) {
   return whole ? payload.data() : nullptr;
 }
 
-std::string contents(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 }  // namespace
 
 fs::path journal_file(const fs::path& directory) { return directory / "sweep.journal"; }
 
 std::size_t journal_records(const fs::path& directory) {
-  const std::string all = contents(journal_file(directory));
+  const fs::path file = journal_file(directory);
+  std::error_code error;
+  if (!fs::exists(file, error)) return 0;
+  const std::string all = read_file(file, kLargeFile);
   if (!all.starts_with(header())) return 0;
   std::size_t records = 0;
   std::uint32_t size = 0;
@@ -106,7 +102,7 @@ void Journal::fail(const char* doing) const {
 }
 
 void Journal::read() {
-  const std::string all = contents(path_);
+  const std::string all = read_file(path_, kLargeFile);
   const std::string wanted = header();
   const std::string_view magic = std::string_view(all).substr(0, kMagic.size());
   if (!kMagic.starts_with(magic))

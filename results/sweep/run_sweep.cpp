@@ -5,8 +5,6 @@
 #include <tbb/task_arena.h>
 
 #include <atomic>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
 #include "results/run/run_scenario.hpp"
@@ -15,6 +13,7 @@
 #include "scenarios/read/scenario.hpp"
 #include "scenarios/tree/merge.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 #include "sim/base/hash.hpp"
 
 namespace mllmsim::sweep {
@@ -36,9 +35,7 @@ std::vector<std::string> overrides_of(const SweepJob& job, std::size_t point) {
 
 // Another build may simulate otherwise, whatever its version says.
 std::string program_hash() {
-  std::ifstream in("/proc/self/exe", std::ios::binary);
-  return hash_text(std::string(std::istreambuf_iterator<char>(in), {})) +
-         std::string(results::version());
+  return hash_text(read_file("/proc/self/exe", kLargeFile)) + std::string(results::version());
 }
 
 class SweepRun {

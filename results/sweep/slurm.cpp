@@ -1,19 +1,18 @@
 #include "results/sweep/slurm.hpp"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 
-#include <array>
 #include <chrono>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <thread>
 
 #include "results/sweep/journal.hpp"
-#include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 #include "sim/base/hash.hpp"
+#include "sim/base/process.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim::sweep {
 namespace {
@@ -33,49 +32,42 @@ std::string quoted(const std::vector<std::string>& words) {
   return out;
 }
 
-struct Answer {
-  int code = 0;
-  std::string text;  // stdout and stderr
-};
-
-Answer ask(const std::vector<std::string>& command) {
-  std::FILE* pipe = ::popen((quoted(command) + " 2>&1").c_str(), "r");
-  if (!pipe) throw EnvironmentError("cannot run " + command.front());
-  Answer answer;
-  std::array<char, 4096> block;
-  while (const std::size_t n = std::fread(block.data(), 1, block.size(), pipe))
-    answer.text.append(block.data(), n);
-  const int status = ::pclose(pipe);
-  answer.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-  constexpr int kNotFound = 127;
-  if (answer.code == kNotFound)
+ProcessEnd ask(const std::vector<std::string>& command) {
+  try {
+    return run_process(command);
+  } catch (const ProgramNotFound&) {
     throw EnvironmentError(fmt::format(
         "--launch slurm needs {}, which is not on the PATH: run it where Slurm's commands are",
         command.front()));
-  while (!answer.text.empty() && answer.text.back() == '\n') answer.text.pop_back();
-  return answer;
+  }
 }
 
 std::string submitted(std::vector<std::string> command) {
   command.insert(command.begin(), {"sbatch", "--parsable"});
-  const Answer answer = ask(command);
-  const std::string id = answer.text.substr(answer.text.rfind('\n') + 1);  // warnings come before
-  if (answer.code != 0 || id.empty() || id.find_first_of("0123456789") != 0)
-    throw EnvironmentError("sbatch refused the sweep: " + answer.text);
-  return id.substr(0, id.find(';'));  // "ID;cluster"
+  const ProcessEnd answer = ask(command);
+  std::string_view id;
+  for (std::string_view rest = answer.out; !rest.empty();) id = take_line(rest);
+  if (!answer.ok() || id.empty() || id.find_first_of("0123456789") != 0)
+    throw EnvironmentError("sbatch refused the sweep: " + answer.err + answer.out);
+  return std::string(id.substr(0, id.find(';')));  // "ID;cluster"
 }
 
 // Null if Slurm does not answer.
 std::optional<bool> in_queue(const std::string& job) {
-  const Answer answer = ask({"squeue", "--noheader", "--format=%T", "--jobs=" + job});
-  if (answer.code == 0) return !answer.text.empty();
-  if (answer.text.find("Invalid job id") != std::string::npos) return false;
+  const ProcessEnd answer = ask({"squeue", "--noheader", "--format=%T", "--jobs=" + job});
+  if (answer.ok()) return !answer.out.empty();
+  if (answer.err.find("Invalid job id") != std::string::npos) return false;
   return std::nullopt;
 }
 
+// "" for a file that is not there.
+std::string contents(const fs::path& file) {
+  std::error_code error;
+  return fs::exists(file, error) ? read_file(file, kLargeFile) : "";
+}
+
 std::string end_of(const fs::path& log) {
-  std::ifstream in(log);
-  std::string text(std::istreambuf_iterator<char>(in), {});
+  const std::string text = contents(log);
   constexpr std::size_t kMost = 600;
   return text.size() > kMost ? "..." + text.substr(text.size() - kMost) : text;
 }
@@ -151,7 +143,7 @@ class Place {
 
 // Jobs of an earlier call that are still there.
 std::optional<SlurmJobs> running(const Place& place, const std::string& hash) {
-  std::ifstream in(place.jobs_file());
+  std::istringstream in(contents(place.jobs_file()));
   SlurmJobs jobs;
   std::string its_hash;
   if (!(in >> jobs.array >> jobs.merge >> its_hash)) return std::nullopt;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "results/run/run_tables.hpp"
-#include "sim/base/atomic_file.hpp"
+#include "sim/base/files.hpp"
 
 namespace mllmsim::sweep {
 namespace {

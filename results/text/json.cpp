@@ -3,7 +3,7 @@
 #include <boost/json.hpp>
 
 #include "results/run/run_fields.hpp"
-#include "sim/base/json_text.hpp"
+#include "sim/base/json_writer.hpp"
 
 namespace mllmsim::results {
 namespace {
@@ -57,13 +57,13 @@ std::string to_json(const tables::Table& table, const std::string& name) {
           for (std::size_t i = 0; i < rows.size(); ++i) rows[i].as_object()[key] = plain(values[i]);
         },
         column);
-  return pretty(json::object{{name, std::move(rows)}});
+  return pretty_json(json::object{{name, std::move(rows)}});
 }
 
 std::string to_json(std::span<const RunResult> runs) {
   json::array array;
   for (const RunResult& run : runs) array.push_back(to_object(run));
-  return pretty(json::object{{"runs", std::move(array)}});
+  return pretty_json(json::object{{"runs", std::move(array)}});
 }
 
 }  // namespace mllmsim::results

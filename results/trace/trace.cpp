@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <iterator>
 #include <map>
 #include <string_view>
@@ -11,11 +10,10 @@
 #include "results/run/version.hpp"
 #include "results/trace/arrows.hpp"
 #include "results/trace/kineto.hpp"
+#include "sim/base/json_writer.hpp"
 
 namespace mllmsim::results {
 namespace {
-
-namespace json = boost::json;
 
 constexpr int kFirstStream = 7;  // PyTorch's own compute stream has this number
 constexpr int kBubbleThread = 99;
@@ -25,8 +23,6 @@ int thread_of(StreamKind stream) { return kFirstStream + static_cast<int>(stream
 int thread_of(const SpanRow& s) {
   return s.kind == SpanKind::bubble ? kBubbleThread : thread_of(s.stream);
 }
-
-std::string json_text(std::string_view text) { return json::serialize(json::string(text)); }
 
 // Exact: nanoseconds are thousandths.
 std::string us(Time t) { return fmt::format("{}.{:03}", t.value / 1000, t.value % 1000); }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "results/run/run_fields.hpp"
 #include "sim/base/text.hpp"
@@ -45,13 +44,6 @@ std::optional<StageMetric> stage_metric(std::string_view name) {
   return StageMetric{name.substr(0, dot), name.substr(dot + 1)};
 }
 
-std::optional<std::size_t> index_of(std::string_view text) {
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return index;
-}
-
 Look look_at(const results::RunResult& run, const results::StageRow& stage,
              std::string_view column) {
   Look look{column};
@@ -81,7 +73,7 @@ std::optional<double> run_metric(const results::RunResult& run, std::string_view
     for (const double value : values) sum += value;
     return sum;
   }
-  const auto index = index_of(staged->which);
+  const auto index = to_number<std::size_t>(staged->which);
   return index && *index < values.size() ? std::optional(values[*index]) : std::nullopt;
 }
 
@@ -92,7 +84,7 @@ std::string metric_problem(std::string_view name) {
   if (staged) {
     look = look_at(run, results::StageRow{}, staged->column);
     const bool known = staged->which == "max" || staged->which == "min" || staged->which == "sum" ||
-                       index_of(staged->which);
+                       to_number<std::size_t>(staged->which);
     if (!known)
       return fmt::format("expected a stage's number, max, min or sum, found \"{}\"", staged->which);
   } else {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/quantile.hpp"
 
 namespace mllmsim::validation {
 namespace {
@@ -29,15 +30,6 @@ std::vector<double> ranks(std::span<const double> values) {
 }
 
 }  // namespace
-
-double quantile(std::vector<double> values, double q) {
-  check(!values.empty(), "a quantile of nothing");
-  std::sort(values.begin(), values.end());
-  const double at = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
-}
 
 std::optional<double> rank_correlation(std::span<const double> a, std::span<const double> b) {
   check(a.size() == b.size(), "ranks of pairs");

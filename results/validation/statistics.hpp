@@ -1,7 +1,7 @@
 // How far predictions are from what was measured, over many rows.
 //
 //   relative error e = predicted / published - 1
-//   median, p90, mean: of |e|; a quantile between two values is interpolated between them
+//   median, p90, mean: of |e| (sim/base/quantile.hpp)
 //   bias: mean of e
 //   rank correlation: Spearman's, ties share their mean rank; 1 if the order is predicted exactly
 #pragma once
@@ -11,8 +11,6 @@
 #include <vector>
 
 namespace mllmsim::validation {
-
-double quantile(std::vector<double> values, double q);  // q in 0..1; values not empty
 
 // Nothing below three values, or where either side has no order.
 std::optional<double> rank_correlation(std::span<const double> a, std::span<const double> b);

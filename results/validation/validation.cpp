@@ -12,6 +12,7 @@
 #include "results/validation/run_metric.hpp"
 #include "scenarios/tree/problems.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/quantile.hpp"
 
 namespace mllmsim::validation {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "results/validation/validation_cells.hpp"
 #include "results/validation/validation_report.hpp"
-#include "sim/base/json_text.hpp"
+#include "sim/base/json_writer.hpp"
 
 namespace mllmsim::validation {
 namespace {
@@ -66,12 +66,13 @@ std::string validation_json(const Validation& validation,
       object[kSensitivityParts[i]] = row.change[i];
     changes.push_back(std::move(object));
   }
-  return pretty(json::object{{"rows", std::move(rows)},
-                             {"speedups", std::move(speedups)},
-                             {"summary", json::object{{"all", object_of(summarise(validation, ""))},
-                                                      {"sources", std::move(sources)}}},
-                             {"skipped", std::move(skipped)},
-                             {"sensitivity", std::move(changes)}});
+  return pretty_json(
+      json::object{{"rows", std::move(rows)},
+                   {"speedups", std::move(speedups)},
+                   {"summary", json::object{{"all", object_of(summarise(validation, ""))},
+                                            {"sources", std::move(sources)}}},
+                   {"skipped", std::move(skipped)},
+                   {"sensitivity", std::move(changes)}});
 }
 
 }  // namespace mllmsim::validation

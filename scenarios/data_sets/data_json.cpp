@@ -1,10 +1,10 @@
 // OmniBal's JSON lengths as a stream of events: a list of objects, of which two numbers matter.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
 
 #include "scenarios/data_sets/data_records.hpp"
+#include "sim/base/files.hpp"
 #include "sim/base/json_reader.hpp"
 
 namespace mllmsim::scenarios {
@@ -99,17 +99,13 @@ class Handler {
 }  // namespace
 
 void read_json_records(const std::filesystem::path& file, std::vector<data::Sample>& out) {
-  const std::string text = read_text(file);
+  const std::string text = read_file(file, kLargeFile);
   Records records(file, "record", out);
   json::basic_parser<Handler> parser(json::parse_options{}, records);
   Error error;
   const std::size_t read = parser.write_some(false, text.data(), text.size(), error);
   if (!error && read < text.size()) error = json::error::extra_data;
-  if (error) {
-    const auto here = text.begin() + static_cast<std::ptrdiff_t>(read);
-    throw UserError(fmt::format("{}:{}", file.string(), 1 + std::count(text.begin(), here, '\n')),
-                    "", "not JSON: " + error.message());
-  }
+  if (error) throw not_json(text, read, file.string(), error.message());
   records.throw_if_any();
 }
 

@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <fstream>
 #include <system_error>
 
 #include "scenarios/data_sets/data_records.hpp"
+#include "sim/base/csv.hpp"
+#include "sim/base/files.hpp"
 #include "sim/base/json_reader.hpp"
+#include "sim/base/text.hpp"
 #include "sim/tables/parquet.hpp"
 
 namespace mllmsim::scenarios {
@@ -19,42 +20,16 @@ constexpr std::size_t kShownProblems = 10;
 // Beyond that it is a mistake, and sums stay small.
 constexpr std::int64_t kMostTokens = 100'000'000;
 
-std::vector<std::string_view> split(std::string_view line) {
-  std::vector<std::string_view> cells;
-  while (true) {
-    const std::size_t comma = line.find(',');
-    cells.push_back(line.substr(0, comma));
-    if (comma == std::string_view::npos) return cells;
-    line.remove_prefix(comma + 1);
-  }
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
-std::size_t column_of(const std::vector<std::string_view>& header, const char* name,
-                      Records& records) {
+std::size_t column_of(const std::vector<CsvField>& header, const char* name, Records& records) {
   for (std::size_t c = 0; c < header.size(); ++c)
-    if (trimmed(header[c]) == name) return c;
+    if (header[c].text == name) return c;
   records.problem(1, name, "no such column");
   return 0;
 }
 
-// The first character that says what a JSON file is.
-char first_character(const fs::path& file) {
-  std::ifstream in(file);
-  char c = 0;
-  in >> c;
-  return c;
-}
-
 void add_file(const fs::path& file, const std::string& name, data::DataSet& data) {
   std::error_code error;
-  if (!fs::is_regular_file(file, error)) throw UserError(file.string(), "", "no such file");
+  if (!fs::exists(file, error)) throw UserError(file.string(), "", "no such file");
   const std::size_t begin = data.samples.size();
   if (file.extension() == ".csv")
     read_csv_records(file, data.samples);
@@ -66,8 +41,7 @@ void add_file(const fs::path& file, const std::string& name, data::DataSet& data
 }
 
 // {"SET": {"token_lengths": "FILE"}}: all files are tried, so that all their problems are told.
-void add_meta_file(const fs::path& file, data::DataSet& data) {
-  const boost::json::value root = parse_json(read_text(file), file.string());
+void add_meta_file(const boost::json::value& root, const fs::path& file, data::DataSet& data) {
   std::vector<Problem> problems;
   for (const auto& [name, entry] : root.as_object()) {
     const boost::json::value* path = &entry;
@@ -123,29 +97,25 @@ void Records::add(const Record& record, std::size_t position) {
 }
 
 void read_csv_records(const fs::path& file, std::vector<data::Sample>& out) {
-  std::ifstream in(file);
-  if (!in) throw EnvironmentError("cannot read " + file.string());
+  const std::string text = read_file(file, kLargeFile);
+  CsvReader reader(text, file.string());
   Records records(file, "line", out);
-  std::string line;
-  std::getline(in, line);
-  const std::vector<std::string_view> header = split(line);
-  const std::size_t columns[] = {column_of(header, kTilesKey, records),
-                                 column_of(header, kTokensKey, records)};
+  std::vector<CsvField> cells;
+  reader.next(cells);
+  const std::size_t columns[] = {column_of(cells, kTilesKey, records),
+                                 column_of(cells, kTokensKey, records)};
   records.throw_if_any();
-  for (std::size_t number = 2; std::getline(in, line); ++number) {
-    if (trimmed(line).empty()) continue;
-    const std::vector<std::string_view> cells = split(line);
-    std::int64_t values[2] = {};
-    bool right = true;
-    for (int i = 0; i < 2; ++i) {
-      const std::string_view cell = columns[i] < cells.size() ? trimmed(cells[columns[i]]) : "";
-      const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), values[i]);
-      if (error == std::errc() && end == cell.data() + cell.size()) continue;
-      right = false;
-      records.problem(number, i == 0 ? kTilesKey : kTokensKey,
-                      fmt::format("expected a whole number, found \"{}\"", cell));
-    }
-    if (right) records.add({values[0], values[1]}, number);
+  while (reader.next(cells)) {
+    const std::size_t line = cells.front().line;
+    const auto value = [&](std::size_t column, const char* key) {
+      const std::string_view cell = column < cells.size() ? cells[column].text : "";
+      const auto number = to_number<std::int64_t>(cell);
+      if (!number)
+        records.problem(line, key, fmt::format("expected a whole number, found \"{}\"", cell));
+      return number;
+    };
+    const Record record{value(columns[0], kTilesKey), value(columns[1], kTokensKey)};
+    if (record.tiles && record.tokens) records.add(record, line);
   }
   records.throw_if_any();
 }
@@ -175,8 +145,10 @@ bool is_lengths_file(const fs::path& name) {
 
 data::DataSet read_lengths(const fs::path& file) {
   data::DataSet data;
-  if (file.extension() == ".json" && first_character(file) == '{')
-    add_meta_file(file, data);
+  const std::string text = file.extension() == ".json" ? read_file(file, kLargeFile) : "";
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && text[first] == '{')
+    add_meta_file(parse_json(text, file.string()), file, data);
   else
     add_file(file, file.stem().string(), data);
   if (data.samples.empty()) throw UserError(file.string(), "", "has no samples");

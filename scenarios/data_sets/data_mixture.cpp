@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <system_error>
 
 #include "scenarios/files/shipped_files.hpp"
@@ -37,14 +36,13 @@ void read_histogram(TableReader& set, MixtureSet& out, Problems& problems) {
     return set.problem("tiles", "expected shares by number of tiles, such as { 1 = 0.6, 5 = 0.4 }");
   TableReader reader(*node, set.full_key("tiles"), problems);
   for (const auto& [key, value] : node->as<Node::Table>()) {
-    std::int32_t tiles = 0;
-    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), tiles);
+    const auto tiles = to_number<std::int32_t>(key);
     double share = 0;
     const bool right = reader.read(key, share, {0, 1e12});
-    if (error != std::errc() || end != key.data() + key.size() || tiles < 1 || tiles > kMostTiles)
+    if (!tiles || *tiles < 1 || *tiles > kMostTiles)
       reader.problem(key, "expected a number of tiles as the key");
     else if (right && share > 0)
-      out.tiles.emplace_back(tiles, share);
+      out.tiles.emplace_back(*tiles, share);
   }
   std::sort(out.tiles.begin(), out.tiles.end());
   if (out.tiles.empty()) set.problem("tiles", "expected at least one share above 0");

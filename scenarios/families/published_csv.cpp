@@ -7,6 +7,7 @@
 #include "scenarios/tree/csv.hpp"
 #include "scenarios/tree/toml_parse.hpp"
 #include "scenarios/tree/toml_reader.hpp"
+#include "sim/base/files.hpp"
 #include "sim/base/text.hpp"
 
 namespace mllmsim::scenarios {
@@ -134,7 +135,7 @@ std::vector<CsvPoint> read_csv_points(const CsvMapping& mapping, const std::file
   std::vector<CsvPoint> out;
   CsvTable table;
   try {
-    table = parse_csv(read_small_file(file), file.string(), columns_of(mapping));
+    table = parse_csv(read_file(file, kSmallFile), file.string(), columns_of(mapping));
   } catch (const UserError& e) {
     problems.add(e);
     return out;

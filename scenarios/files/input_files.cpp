@@ -5,8 +5,8 @@
 
 #include "scenarios/tree/toml_parse.hpp"
 #include "sim/base/data_directory.hpp"
+#include "sim/base/files.hpp"
 #include "sim/base/hash.hpp"
-#include "sim/base/json_reader.hpp"
 
 namespace mllmsim::scenarios {
 
@@ -51,7 +51,7 @@ const Node& InputFiles::toml(const fs::path& file) {
   const std::lock_guard lock(mutex_);
   auto& entry = tomls_[file.string()];
   if (!entry) {
-    const std::string text = read_small_file(file);
+    const std::string text = read_file(file, kSmallFile);
     entry = std::make_unique<Toml>(Toml{hash_text(text), parse_toml(text, file.string())});
   }
   return entry->root;
@@ -61,7 +61,7 @@ const InputFiles::Calibrated& InputFiles::calibrated(const fs::path& file) {
   const std::lock_guard lock(mutex_);
   auto& entry = calibrations_[file.string()];
   if (!entry) {
-    const std::string text = read_text(file);
+    const std::string text = read_file(file, kLargeFile);
     entry = std::make_unique<Calibrated>(
         Calibrated{hash_text(text), costs::parse_calibration(text, file.string())});
   }

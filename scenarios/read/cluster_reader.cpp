@@ -44,7 +44,7 @@ ClusterSpec read_cluster(const Node& table, const std::string& key, Problems& pr
   if (reader.require("nvlink_bandwidth", c.nvlink_bandwidth))
     c.nvlink_bandwidth = c.nvlink_bandwidth / 2.;
   Topology& t = c.topology;
-  reader.read("topology", t.kind, kTopologyNames);
+  reader.read("topology", t.kind);
   const bool network = t.kind != TopologyKind::nvlink_domain;
   if (network || reader.has("nics_per_node"))
     reader.require("nics_per_node", c.nics_per_node, kPerNode);

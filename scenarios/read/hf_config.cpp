@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "scenarios/tree/problems.hpp"
-#include "scenarios/tree/toml_parse.hpp"
+#include "sim/base/files.hpp"
+#include "sim/base/json_reader.hpp"
+#include "sim/base/json_writer.hpp"
 #include "sim/base/text.hpp"
 
 namespace mllmsim::scenarios {
@@ -197,7 +199,7 @@ class Converter {
   }
   void problem(const char* key, const char* expected, const json::value& found) {
     problems_.add({file_, 0, 0}, prefix_ + key,
-                  fmt::format("{}, found {}", expected, json::serialize(found).substr(0, 60)));
+                  fmt::format("{}, found {}", expected, line_json(found).substr(0, 60)));
   }
 
   std::string file_;
@@ -207,26 +209,10 @@ class Converter {
   Node out_;
 };
 
-Position position_at(const std::string& text, std::size_t offset, const std::string& file) {
-  const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(offset, text.size()));
-  const auto lines = std::count(text.begin(), end, '\n');
-  const auto line_start = std::find(std::make_reverse_iterator(end), text.rend(), '\n').base();
-  return {file, static_cast<std::uint32_t>(lines + 1),
-          static_cast<std::uint32_t>(end - line_start + 1)};
-}
-
 }  // namespace
 
 Node read_hf_config(const std::filesystem::path& file, ModelPart part) {
-  const std::string text = read_small_file(file);
-  json::stream_parser parser;
-  boost::system::error_code error;
-  const std::size_t parsed = parser.write_some(text, error);
-  if (!error && parsed == text.size()) parser.finish(error);
-  if (error || parsed < text.size())
-    throw UserError(position_at(text, parsed, file.string()).text(), "",
-                    fmt::format("not valid JSON: {}", error ? error.message() : "extra text"));
-  return Converter(file, part).convert(parser.release());
+  return Converter(file, part).convert(parse_json(read_file(file, kSmallFile), file.string()));
 }
 
 }  // namespace mllmsim::scenarios

@@ -9,11 +9,24 @@
 namespace mllmsim::scenarios {
 namespace {
 
+// What may be said instead of the sizes: one linear layer, or two.
+enum class Projector : std::uint8_t { linear, mlp2 };
+
+}  // namespace
+}  // namespace mllmsim::scenarios
+
+template <>
+struct mllmsim::Names<mllmsim::scenarios::Projector> {
+  static constexpr std::array<std::string_view, 2> list{"linear", "mlp2"};
+};
+
+namespace mllmsim::scenarios {
+namespace {
+
 constexpr Range kLayers{1, 10'000};
 constexpr Range kWidth{1, 1e5};
 constexpr Range kVocabulary{1, 1e8};
 constexpr std::int64_t kMostTokensPerTile = 1'000'000;
-constexpr std::initializer_list<const char*> kProjectorNames = {"linear", "mlp2"};
 constexpr std::size_t kMostEncoders = 16;
 
 // Keys that llm and encoders share.
@@ -37,14 +50,14 @@ void read_blocks(TableReader& reader, Transformer& t) {
                                              t.hidden_size, t.num_attention_heads));
   }
   reader.read("gated_mlp", t.gated_mlp);
-  reader.read("norm", t.norm, {"layer_norm", "rms_norm"});
+  reader.read("norm", t.norm);
   reader.read("qk_norm", t.qk_norm);
   reader.read("qkv_bias", t.qkv_bias);
   reader.read("linear_bias", t.linear_bias);
   reader.read("layer_scale", t.layer_scale);
   reader.read("drop_path", t.drop_path);
   reader.read("rotary", t.rotary);
-  reader.read("uneven_heads", t.uneven_heads, {"refuse", "pad", "replicate"});
+  reader.read("uneven_heads", t.uneven_heads);
 }
 
 Llm read_llm(const Node& table, const std::string& key, Problems& problems) {
@@ -105,10 +118,10 @@ void read_projector(TableReader& reader, Encoder& e, double shuffle, std::int64_
   if (written && written->is<Node::Array>()) {
     if (!reader.read("projector", sizes)) return;
   } else {
-    enum class Kind : std::uint8_t { linear, mlp2 } kind{};
-    if (!reader.require("projector", kind, kProjectorNames)) return;
+    Projector kind{};
+    if (!reader.require("projector", kind)) return;
     sizes = {input, llm_width};
-    if (kind == Kind::mlp2) sizes.push_back(llm_width);
+    if (kind == Projector::mlp2) sizes.push_back(llm_width);
   }
   if (input == 0 || llm_width == 0) return;  // reported already
   if (sizes.size() == 1)

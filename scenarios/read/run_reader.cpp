@@ -13,7 +13,6 @@
 namespace mllmsim::scenarios {
 namespace {
 
-constexpr std::initializer_list<const char*> kRecomputeNames = {"none", "selective", "full"};
 constexpr Range kBatch{1, 1e9};
 
 // An option's value, if one is given that it accepts.
@@ -87,13 +86,13 @@ RecomputePlan read_recompute(TableReader& run, Problems& problems) {
   const Node* written = run.find("recompute");
   if (!written) return plan;
   if (!written->is<Node::Table>()) {
-    run.read("recompute", plan.llm, kRecomputeNames);
+    run.read("recompute", plan.llm);
     plan.encoder = plan.llm;
     return plan;
   }
   TableReader reader(*written, "recompute", problems);
-  reader.read("encoder", plan.encoder, kRecomputeNames);
-  reader.read("llm", plan.llm, kRecomputeNames);
+  reader.read("encoder", plan.encoder);
+  reader.read("llm", plan.llm);
   reader.read("layers_per_stage", plan.layers_per_stage, {0, 1e6});
   return plan;
 }

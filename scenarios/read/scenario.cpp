@@ -51,7 +51,7 @@ class RunReader {
     TableReader reader(run_, "", problems_);
     reader.read("name", job_.name);
     reader.read("description", out_.description);
-    reader.read("granularity", job_.granularity, {"stage", "kernel"});
+    reader.read("granularity", job_.granularity);
     std::int64_t seed = 1;
     if (reader.read("seed", seed, {0, 9e18})) job_.seed = static_cast<std::uint64_t>(seed);
     read_assumptions(reader);

@@ -1,8 +1,8 @@
-// A table of comma-separated values whose cells remember where they stand.
+// A table of comma-separated values (sim/base/csv.hpp) as nodes that remember where they stand.
 //
-// Cells may be quoted ("a, b", "" for a quote). Empty lines are skipped, and so are lines before
-// the header that begin with #: a source, a licence. A header may itself begin with # ("# GPUs"),
-// so it is the first line that has all wanted columns, or else the first line that is no comment.
+// Lines before the header that begin with # are skipped: a source, a licence. A header may itself
+// begin with # ("# GPUs"), so it is the first line that has all wanted columns, or else the first
+// line that is no comment.
 #pragma once
 
 #include <string>

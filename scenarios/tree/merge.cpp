@@ -14,14 +14,10 @@ namespace {
 using Path = std::vector<std::string>;
 constexpr std::size_t kDeepestPath = 16;
 
-Path split(std::string_view dotted) {
+Path path_of(std::string_view dotted) {
   Path out;
-  for (;;) {
-    const std::size_t dot = dotted.find('.');
-    out.emplace_back(trimmed(dotted.substr(0, dot)));
-    if (dot == std::string_view::npos) return out;
-    dotted.remove_prefix(dot + 1);
-  }
+  for (const std::string_view name : split(dotted, '.')) out.emplace_back(trimmed(name));
+  return out;
 }
 
 struct Override {
@@ -109,7 +105,7 @@ void apply_all(Node& run, std::vector<Override> all, Problems& problems) {
 // Every value of a tree of tables, with its dotted key.
 void collect(const Node& node, const std::string& key, std::vector<Override>& out) {
   if (!node.is<Node::Table>()) {
-    out.push_back({split(key), key, node});
+    out.push_back({path_of(key), key, node});
     return;
   }
   for (const auto& [name, value] : node.as<Node::Table>())
@@ -138,7 +134,7 @@ void apply_overrides(Node& run, const std::vector<std::string>& overrides, Probl
     const Position position{std::string(kCommandLine) + text, 0, 0};
     const std::size_t equals = text.find('=');
     const std::string key(trimmed(std::string_view(text).substr(0, equals)));
-    const Path path = split(key);
+    const Path path = path_of(key);
     const bool named = std::none_of(path.begin(), path.end(),
                                     [](const std::string& name) { return name.empty(); });
     if (equals == std::string::npos || !named || path.size() > kDeepestPath) {

@@ -3,19 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <optional>
+
+#include "sim/base/text.hpp"
 
 namespace mllmsim::scenarios {
 namespace {
-
-std::optional<std::size_t> index(std::string_view text) {
-  std::size_t i = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), i);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return i;
-}
 
 std::string in_quotes(std::string_view text) {
   std::string out = "\"";
@@ -87,7 +80,7 @@ const Node* Node::find(std::string_view key) const {
     return it == as<Table>().end() ? nullptr : &it->second;
   }
   if (is<Array>()) {
-    const auto i = index(key);
+    const auto i = to_number<std::size_t>(key);
     return i && *i < as<Array>().size() ? &as<Array>()[*i] : nullptr;
   }
   return nullptr;

@@ -4,18 +4,14 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <optional>
-#include <system_error>
 
 #include "sim/base/errors.hpp"
-#include "sim/base/json_reader.hpp"
+#include "sim/base/files.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim::scenarios {
 namespace {
 
-constexpr std::uintmax_t kLargestFile = 1 << 20;
 constexpr std::ptrdiff_t kMostDotsInLine = 1000;
 
 Position position_of(const toml::source_region& region, const std::string& file) {
@@ -56,26 +52,13 @@ void place(Node& node, const Position& position) {
 // toml++ 3.3 limits how deep values nest, but not dotted keys: it would run out of stack.
 void refuse_deep_keys(std::string_view text, const std::string& file) {
   for (std::uint32_t line = 1; !text.empty(); ++line) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '.') >
-        kMostDotsInLine)
+    const std::string_view written = take_line(text);
+    if (std::count(written.begin(), written.end(), '.') > kMostDotsInLine)
       throw UserError(Position{file, line, 1}.text(), "", "keys are nested too deeply");
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
 }
 
 }  // namespace
-
-std::string read_small_file(const std::filesystem::path& file) {
-  std::error_code error;
-  const auto status = std::filesystem::status(file, error);
-  if (!std::filesystem::exists(status)) throw UserError(file.string(), "", "no such file");
-  if (!std::filesystem::is_regular_file(status))
-    throw UserError(file.string(), "", "not a file that can be read");
-  if (const auto size = std::filesystem::file_size(file, error); !error && size > kLargestFile)
-    throw UserError(file.string(), "", fmt::format("too large: {} bytes, at most 1 MiB", size));
-  return read_text(file);
-}
 
 Node parse_toml(std::string_view text, const std::string& file) {
   refuse_deep_keys(text, file);
@@ -88,7 +71,7 @@ Node parse_toml(std::string_view text, const std::string& file) {
 }
 
 Node parse_toml_file(const std::filesystem::path& file) {
-  return parse_toml(read_small_file(file), file.string());
+  return parse_toml(read_file(file, kSmallFile), file.string());
 }
 
 Node parse_value(const std::string& text, const Position& position) {

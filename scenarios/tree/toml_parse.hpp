@@ -9,12 +9,9 @@
 
 namespace mllmsim::scenarios {
 
-// All of a file of at most 1 MiB. A file that is not there, or is no regular file, is the user's
-// fault; one that cannot be read, the environment's.
-std::string read_small_file(const std::filesystem::path& file);
-
 // Throws UserError with file:line:column if it is not TOML.
 Node parse_toml(std::string_view text, const std::string& file);
+// Of a file of at most 1 MiB; throws what read_file() does.
 Node parse_toml_file(const std::filesystem::path& file);
 
 // The value of an override: TOML if it is TOML, otherwise a string as it stands.

@@ -6,16 +6,15 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cost_models/kernels/names.hpp"
 #include "scenarios/tree/node.hpp"
 #include "scenarios/tree/problems.hpp"
 #include "scenarios/tree/quantity.hpp"
+#include "sim/base/enum_names.hpp"
 #include "sim/base/units.hpp"
 
 namespace mllmsim::scenarios {
@@ -57,22 +56,11 @@ class TableReader {
   bool read(std::string_view key, Seconds& out, Zero zero = Zero::refused);
   // One duration or a list of them.
   bool read(std::string_view key, std::vector<Seconds>& out);
-  // One of `names`, which stand in the order of the enum.
-  template <class Enum>
-  bool read(std::string_view key, Enum& out, std::initializer_list<const char*> names) {
-    std::size_t choice = 0;
-    if (!read_choice(key, choice, {names.begin(), names.end()})) return false;
-    out = static_cast<Enum>(choice);
-    return true;
-  }
-
   // One of the names in the enum's table.
-  template <class Enum>
-  requires std::is_enum_v<Enum>
+  template <NamedEnum Enum>
   bool read(std::string_view key, Enum& out) {
-    const auto& names = costs::Names<Enum>::list;
     std::size_t choice = 0;
-    if (!read_choice(key, choice, {names.begin(), names.end()})) return false;
+    if (!read_choice(key, choice, all_names<Enum>())) return false;
     out = static_cast<Enum>(choice);
     return true;
   }

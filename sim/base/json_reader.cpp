@@ -4,33 +4,25 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
-
-#include "sim/base/errors.hpp"
 
 namespace mllmsim {
 namespace json = boost::json;
 
-std::string read_text(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw EnvironmentError(fmt::format("cannot read {}", file.string()));
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (in.bad()) throw EnvironmentError(fmt::format("cannot read {}", file.string()));
-  return text;
+UserError not_json(std::string_view text, std::size_t at, const std::string& file,
+                   const std::string& why, int first_line) {
+  const std::string_view before = text.substr(0, at);
+  const auto line = first_line + std::count(before.begin(), before.end(), '\n');
+  const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;
+  return {fmt::format("{}:{}:{}", file, line, column), "", "not valid JSON: " + why};
 }
 
-json::value parse_json(std::string_view text, const std::string& file) {
+json::value parse_json(std::string_view text, const std::string& file, int first_line) {
   json::parser parser;
   json::error_code error;
   const std::size_t at = parser.write_some(text, error);
   if (!error && text.find_first_not_of(" \t\r\n", at) == std::string_view::npos)
     return parser.release();
-  const std::string_view before = text.substr(0, at);
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;
-  throw UserError(fmt::format("{}:{}:{}", file, line, column), "",
-                  "not valid JSON: " + (error ? error.message() : "text after the value"));
+  throw not_json(text, at, file, error ? error.message() : "text after the value", first_line);
 }
 
 JsonObject::JsonObject(const json::value& value, std::string file, std::string path)
@@ -68,6 +60,12 @@ double JsonObject::positive(std::string_view key) {
 std::int64_t JsonObject::integer(std::string_view key) {
   const json::value& value = at(key);
   if (!value.is_int64()) fail(key, "expected a whole number");
+  return value.get_int64();
+}
+
+std::int64_t JsonObject::count(std::string_view key) {
+  const json::value& value = at(key);
+  if (!value.is_int64() || value.get_int64() < 1) fail(key, "expected a positive whole number");
   return value.get_int64();
 }
 

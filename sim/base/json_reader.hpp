@@ -4,19 +4,22 @@
 
 #include <boost/json.hpp>
 #include <cstdint>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/base/enum_names.hpp"
+#include "sim/base/errors.hpp"
+
 namespace mllmsim {
 
-// Contents of a file; EnvironmentError if it cannot be read.
-std::string read_text(const std::filesystem::path& file);
-
 // Throws UserError with file:line:column where the text stops being JSON.
-boost::json::value parse_json(std::string_view text, const std::string& file);
+// `first_line` is where in the file the text begins.
+boost::json::value parse_json(std::string_view text, const std::string& file, int first_line = 1);
+// That error: `at` is how much of the text was JSON.
+UserError not_json(std::string_view text, std::size_t at, const std::string& file,
+                   const std::string& why, int first_line = 1);
 
 // A view of one object; the parsed document must outlive it. Call finish() when all keys are read.
 class JsonObject {
@@ -27,10 +30,17 @@ class JsonObject {
   double number(std::string_view key);
   double positive(std::string_view key);
   std::int64_t integer(std::string_view key);
+  std::int64_t count(std::string_view key);
   bool flag(std::string_view key);
   std::string text(std::string_view key);
   std::vector<double> numbers(std::string_view key);
   std::vector<std::string> texts(std::string_view key);
+  template <NamedEnum Enum>
+  Enum choice(std::string_view key) {
+    const std::optional<Enum> found = named<Enum>(text(key));
+    if (!found) fail(key, "expected " + choices<Enum>());
+    return *found;
+  }
   JsonObject object(std::string_view key);
   std::vector<JsonObject> objects(std::string_view key);
 

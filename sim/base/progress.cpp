@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace mllmsim {
@@ -27,34 +28,47 @@ std::string clock_text(double s) {
 
 }  // namespace
 
-std::string progress_text(std::size_t done, std::size_t total, double per_second) {
-  std::string out = fmt::format("{} of {} points", done, total);
-  if (per_second > 0) {
-    out += fmt::format(", {:.{}f}/s", per_second, per_second < 10 ? 1 : 0);
-    if (done < total)
-      out += fmt::format(", {} left", clock_text(static_cast<double>(total - done) / per_second));
+std::string progress_text(const ProgressState& state) {
+  std::string out = fmt::format("{} of {} {}", state.done, state.total, state.unit);
+  if (state.per_second > 0) {
+    out += fmt::format(", {:.{}f}/s", state.per_second, state.per_second < 10 ? 1 : 0);
+    if (state.done < state.total) out += fmt::format(", {} left", clock_text(state.seconds_left));
   }
+  if (!state.label.empty()) out += fmt::format(", {}", state.label);
   return out;
 }
 
-std::string progress_bar(std::size_t done, std::size_t total, double per_second) {
-  constexpr std::size_t kWidth = 30;
-  const std::size_t filled = total > 0 ? kWidth * done / total : kWidth;
-  return fmt::format("[{:=<{}}{: <{}}] {}", "", filled, "", kWidth - filled,
-                     progress_text(done, total, per_second));
+std::string progress_bar(double fraction, const ProgressState& state) {
+  constexpr int kWidth = 30;
+  const int filled = static_cast<int>(kWidth * fraction);
+  return fmt::format("[{:=<{}}{: <{}}] {}", "", filled, "", kWidth - filled, progress_text(state));
 }
 
 Progress::Progress(std::FILE* out) : Progress(out, ::isatty(::fileno(out)) == 1) {}
 
-void Progress::begin(std::size_t total) {
+void Progress::begin(std::size_t total, std::string unit, double weight) {
   total_ = total;
+  unit_ = std::move(unit);
+  weight_ = weight > 0 ? weight : static_cast<double>(total);
   started_ = shown_ = Clock::now();
 }
 
 void Progress::done(bool work) {
   const std::lock_guard lock(mutex_);
   ++done_;
+  ++done_weight_;
   worked_ += work;
+  worked_weight_ += work;
+  show(false);
+}
+
+void Progress::done(double weight, std::string label) {
+  const std::lock_guard lock(mutex_);
+  ++done_;
+  ++worked_;
+  done_weight_ += weight;
+  worked_weight_ += weight;
+  label_ = std::move(label);
   show(false);
 }
 
@@ -62,8 +76,16 @@ void Progress::set(std::size_t done) {
   const std::lock_guard lock(mutex_);
   if (done <= done_) return;
   worked_ += done - done_;
+  worked_weight_ += static_cast<double>(done - done_);
   done_ = done;
+  done_weight_ = static_cast<double>(done);
   show(false);
+}
+
+void Progress::note(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  fmt::print(out_, "{}{}\n", bar_shown_ ? "\r\033[K" : "", text);
+  bar_shown_ = false;
 }
 
 void Progress::end() {
@@ -78,19 +100,24 @@ void Progress::end() {
 void Progress::show(bool last) {
   const auto now = Clock::now();
   const double elapsed = seconds(now - started_);
-  const double rate = worked_ > 0 && elapsed > 0 ? static_cast<double>(worked_) / elapsed : 0;
+  const double fraction = weight_ > 0 ? std::min(1.0, done_weight_ / weight_) : 1;
+  ProgressState state{done_, total_, 0, 0, unit_, label_};
+  if (worked_weight_ > 0 && elapsed > 0) {
+    state.per_second = static_cast<double>(worked_) / elapsed;
+    state.seconds_left = std::max(0.0, weight_ - done_weight_) * elapsed / worked_weight_;
+  }
   if (terminal_) {
     if (!last && bar_shown_ && now - shown_ < kBarInterval) return;
-    fmt::print(out_, "\r{}\033[K", progress_bar(done_, total_, rate));
+    fmt::print(out_, "\r{}\033[K", progress_bar(fraction, state));
     std::fflush(out_);
     bar_shown_ = true;
   } else {
-    const std::size_t tenths = total_ > 0 ? 10 * done_ / total_ : 10;
+    const auto tenths = static_cast<std::size_t>(10 * fraction);
     const auto since = now - shown_;
     const bool due = tenths != tenths_ ? since > kShortestInterval : since > kLineInterval;
     if (!due && done_ < total_) return;
     tenths_ = tenths;
-    fmt::print(out_, "{}\n", progress_text(done_, total_, rate));
+    fmt::print(out_, "{}\n", progress_text(state));
     std::fflush(out_);
   }
   shown_ = now;

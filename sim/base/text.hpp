@@ -1,15 +1,33 @@
-// Words in and out: trimming what was written, and "did you mean ...?", the known name nearest to
-// it by edit distance.
+// Words in and out: cutting up what was written, numbers in it, and "did you mean ...?", the known
+// name nearest to it by edit distance. Joining is fmt::join.
 #pragma once
 
+#include <charconv>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace mllmsim {
 
-// Without spaces and tabs at both ends.
+// Without spaces, tabs and carriage returns at both ends.
 std::string_view trimmed(std::string_view text);
+
+// The parts between separators, one more than there are separators.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+// Takes a line off the front of `text`: the line without its end, "\n" or "\r\n".
+std::string_view take_line(std::string_view& text);
+
+// The number that the whole text is; nothing if it is none, or not one that T holds.
+template <class T>
+std::optional<T> to_number(std::string_view text) {
+  T value{};
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  if (error != std::errc{} || end != last) return std::nullopt;
+  return value;
+}
 
 // Insertions, deletions, replacements and swaps of neighbours that turn a into b.
 std::size_t edit_distance(std::string_view a, std::string_view b);

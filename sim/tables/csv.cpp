@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/csv.hpp"
+
 namespace mllmsim::tables {
 namespace {
 
-std::string cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + '"';
-}
+std::string cell(const std::string& text) { return csv_field(text); }
 std::string cell(bool value) { return value ? "true" : "false"; }
 std::string cell(double value) { return fmt::format("{}", value); }
 std::string cell(std::int64_t value) { return std::to_string(value); }

@@ -7,8 +7,8 @@
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/writer.h>
 
-#include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 
 namespace mllmsim::tables {
 namespace {

@@ -16,17 +16,22 @@
 // PCIe is not modelled).
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
+#include <string_view>
 
+#include "sim/base/enum_names.hpp"
 #include "sim/base/units.hpp"
 
 namespace mllmsim {
 
 enum class TopologyKind : std::uint8_t { leaf_spine, rail_optimised, nvlink_domain };
-inline constexpr std::initializer_list<const char*> kTopologyNames{"leaf-spine", "rail-optimised",
-                                                                   "nvlink-domain"};
+template <>
+struct Names<TopologyKind> {
+  static constexpr std::array<std::string_view, 3> list{"leaf-spine", "rail-optimised",
+                                                        "nvlink-domain"};
+};
 
 struct Topology {
   TopologyKind kind = TopologyKind::leaf_spine;

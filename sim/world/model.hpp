@@ -14,15 +14,25 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/enum_names.hpp"
+
 namespace mllmsim {
 
 enum class Norm : std::uint8_t { layer_norm, rms_norm };
+template <>
+struct Names<Norm> {
+  static constexpr std::array<std::string_view, 2> list{"layer_norm", "rms_norm"};
+};
 
 // What tensor parallelism does with heads that do not divide by tp.
 enum class UnevenHeads : std::uint8_t {
   refuse,
   pad,        // with empty heads, to the next multiple of tp
   replicate,  // every rank runs the whole attention; only the MLP is split
+};
+template <>
+struct Names<UnevenHeads> {
+  static constexpr std::array<std::string_view, 3> list{"refuse", "pad", "replicate"};
 };
 
 struct Transformer {

@@ -9,9 +9,15 @@
 
 #include <cstdint>
 
+#include "sim/base/enum_names.hpp"
+
 namespace mllmsim {
 
 enum class Recompute : std::uint8_t { none, selective, full };
+template <>
+struct Names<Recompute> {
+  static constexpr std::array<std::string_view, 3> list{"none", "selective", "full"};
+};
 
 struct Parallelism {
   int tensor_model_parallel_size = 1;

@@ -6,7 +6,7 @@
 // (drop_last).
 #pragma once
 
-#include "cost_models/kernels/names.hpp"
+#include "sim/base/enum_names.hpp"
 #include "strategies/data/samples.hpp"
 
 namespace mllmsim::data {
@@ -90,7 +90,7 @@ DistRatio dist_ratio(std::span<const Sample> samples, const Batches& batches);
 }  // namespace mllmsim::data
 
 template <>
-struct mllmsim::costs::Names<mllmsim::data::Batching> {
+struct mllmsim::Names<mllmsim::data::Batching> {
   static constexpr std::array<std::string_view, 5> list{"random", "length", "device", "isf",
                                                         "best-fit"};
 };

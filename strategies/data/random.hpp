@@ -12,18 +12,15 @@
 #include <span>
 #include <utility>
 
+#include "sim/base/hash.hpp"
+
 namespace mllmsim::data {
 
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
-  std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
+  std::uint64_t next() { return split_mix(state_ += kSplitMixStep); }
 
   // In [0, bound). By multiplication: the bias is below bound / 2^32.
   std::uint32_t below(std::uint32_t bound) {

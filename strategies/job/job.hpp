@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/enum_names.hpp"
 #include "sim/world/batch.hpp"
 #include "sim/world/cluster.hpp"
 #include "sim/world/model.hpp"
@@ -48,6 +49,10 @@ struct GivenTimes {
 };
 
 enum class Granularity : std::uint8_t { stage, kernel };
+template <>
+struct Names<Granularity> {
+  static constexpr std::array<std::string_view, 2> list{"stage", "kernel"};
+};
 
 struct Job {
   std::string name;

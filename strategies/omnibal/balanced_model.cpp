@@ -36,9 +36,9 @@ std::vector<OptionSpec> omnibal_options() {
       {"memory", "recompute only what does not fit; otherwise as the job says", true},
       {.name = "packing",
        .description = "the packer",
-       .default_value = std::string(costs::name_of(Batching::isf)),
-       .choices = {std::string(costs::name_of(Batching::isf)),
-                   std::string(costs::name_of(Batching::best_fit))}},
+       .default_value = std::string(name_of(Batching::isf)),
+       .choices = {std::string(name_of(Batching::isf)),
+                   std::string(name_of(Batching::best_fit))}},
       {.name = "search",
        .description =
            "paper: radius around a greedy cut; exact: dynamic programming, then simulated moves",
@@ -60,7 +60,7 @@ Job with_packs(const Job& job) {
   Job packed = job;
   if (is_on(job, "data"))
     packed.data.batching =
-        costs::named<data::Batching>(option<std::string>(job.options, "packing")).value();
+        named<data::Batching>(option<std::string>(job.options, "packing")).value();
   return packed;
 }
 

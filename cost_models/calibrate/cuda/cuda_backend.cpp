@@ -2,11 +2,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
+#include <filesystem>
 #include <regex>
 
 #include "cost_models/calibrate/cuda/communicators.hpp"
 #include "cost_models/calibrate/cuda/tasks.hpp"
+#include "sim/base/files.hpp"
 
 namespace mllmsim::calibrate {
 namespace {
@@ -24,9 +25,9 @@ std::string cuda_version(int code) { return fmt::format("{}.{}", code / 1000, co
 
 // The driver's own version, which the runtime does not know.
 std::string driver_version() {
-  std::ifstream in("/proc/driver/nvidia/version");
-  std::string line;
-  std::getline(in, line);
+  constexpr const char* kFile = "/proc/driver/nvidia/version";
+  const std::string text = std::filesystem::exists(kFile) ? read_file(kFile, kSmallFile) : "";
+  const std::string line = text.substr(0, text.find('\n'));
   std::smatch found;
   if (std::regex_search(line, found, std::regex(R"((\d+\.\d+(\.\d+)?))"))) return found[1];
   int supported = 0;

@@ -5,12 +5,13 @@
 
 #include <Eigen/Core>
 #include <chrono>
-#include <fstream>
 #include <thread>
 
 #include "cost_models/calibrate/backend.hpp"
 #include "cost_models/calibrate/host/host_collectives.hpp"
 #include "cost_models/calibrate/host/host_kernels.hpp"
+#include "sim/base/files.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim::calibrate {
 namespace {
@@ -130,11 +131,12 @@ class HostBackend : public Backend {
 
 // The value after "name : " in /proc/cpuinfo.
 std::string cpu_info(const std::string& name) {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
+  const std::string text = read_file("/proc/cpuinfo", kLargeFile);
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view line = take_line(rest);
     const std::size_t colon = line.find(": ");
-    if (line.compare(0, name.size(), name) == 0 && colon != std::string::npos)
-      return line.substr(colon + 2);
+    if (line.starts_with(name) && colon != std::string_view::npos)
+      return std::string(line.substr(colon + 2));
   }
   return "0";
 }

@@ -18,14 +18,6 @@ TEST(Statistics, MedianAndSpreadIgnoreAnOutlier) {
   EXPECT_EQ(s.samples, 5);
 }
 
-// Position 0.25 * 3 = 0.75 lies three quarters of the way from 10 to 20.
-TEST(Statistics, QuantilesInterpolate) {
-  const std::vector<double> sorted = {10, 20, 30, 40};
-  EXPECT_DOUBLE_EQ(quantile(sorted, 0.25), 17.5);
-  EXPECT_DOUBLE_EQ(quantile(sorted, 0.5), 25);
-  EXPECT_DOUBLE_EQ(quantile(sorted, 1), 40);
-}
-
 TEST(Statistics, OneSampleHasNoSpread) {
   const Summary s = summarise({7});
   EXPECT_DOUBLE_EQ(s.median, 7);

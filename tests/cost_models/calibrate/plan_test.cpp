@@ -149,11 +149,12 @@ TEST(Shapes, AnErrorNamesFileLineAndKey) {
   };
   EXPECT_EQ(message(R"({"m":0,"n":1,"k":1})"),
             file.string() + ":2: m: expected a positive whole number");
-  EXPECT_EQ(message(R"({"m":1,)"), file.string() + ":2: expected a JSON object");
+  EXPECT_EQ(message(R"({"m":1,)"), file.string() + ":2:8: not valid JSON: incomplete JSON");
   EXPECT_EQ(message(R"({"part":"p2p","bytes":"1"})"),
             file.string() + ":2: bytes: expected a positive whole number");
-  EXPECT_EQ(message(R"({"part":"collective","op":"sum","bytes":1})"),
-            file.string() + ":2: op: expected one of all_gather, reduce_scatter, all_reduce");
+  EXPECT_EQ(
+      message(R"({"part":"collective","op":"sum","bytes":1})"),
+      file.string() + ":2: op: expected \"all_gather\", \"reduce_scatter\" or \"all_reduce\"");
   EXPECT_THROW(read_shapes(directory.path / "absent"), UserError);
 }
 

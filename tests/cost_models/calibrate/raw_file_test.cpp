@@ -126,7 +126,7 @@ TEST_F(RawFileTest, DamageInTheMiddleIsReported) {
     RawFile raw(file, kHeader, "today");
     FAIL() << "accepted";
   } catch (const UserError& e) {
-    EXPECT_EQ(std::string(e.what()), file.string() + ":4: expected a JSON object");
+    EXPECT_EQ(std::string(e.what()), file.string() + ":4:2: not valid JSON: incomplete JSON");
   }
 }
 
@@ -148,7 +148,7 @@ TEST_F(RawFileTest, ARunMeasuresWhatIsMissing) {
   RawFile raw(file, backend.header(), "today");
   raw.append(plan.tasks[1], {1, 0, 1});
   EXPECT_EQ(remaining(plan, raw).size(), plan.tasks.size() - 1);
-  Progress progress(std::tmpfile(), false, plan.tasks.size(), plan.estimate_s());
+  Progress progress(std::tmpfile(), /*terminal=*/false);
   const int measured = run_plan(plan, backend, &raw, progress, backend.clock());
   EXPECT_EQ(measured, static_cast<int>(plan.tasks.size()) - 1);
   EXPECT_EQ(backend.prepared.count(key(plan.tasks[1])), 0u);
@@ -160,7 +160,7 @@ TEST_F(RawFileTest, ARunGoesOnWithoutWhatCannotBeMeasured) {
   backend.refuse = "copy";
   const Plan plan = small_plan();
   RawFile raw(file, backend.header(), "today");
-  Progress progress(std::tmpfile(), false, plan.tasks.size(), plan.estimate_s());
+  Progress progress(std::tmpfile(), /*terminal=*/false);
   EXPECT_EQ(run_plan(plan, backend, &raw, progress, backend.clock()), 1);
 }
 
@@ -175,7 +175,7 @@ TEST_F(RawFileTest, NodesRepeatTogether) {
   FakeBackend first({1e-3}), second({1e-1, 3e-1});
   first.decisions = second.decisions = &decisions;
   second.leads = false;
-  Progress progress(std::tmpfile(), false, plan.tasks.size(), plan.estimate_s());
+  Progress progress(std::tmpfile(), /*terminal=*/false);
   {
     RawFile raw(file, first.header(), "today");
     raw.append(plan.tasks[0], {1, 0, 1});  // node 1 cannot know that this is done
@@ -188,11 +188,6 @@ TEST_F(RawFileTest, NodesRepeatTogether) {
   // Node 0 also measures the other half, inside itself, at the same pace.
   EXPECT_EQ(first.repetitions * static_cast<int>(spanning - 1),
             second.repetitions * static_cast<int>(plan.tasks.size() - 1));
-}
-
-TEST(Progress, ALine) {
-  EXPECT_EQ(progress_line(0.5, 12, 27, 65, "gemm"),
-            "[============            ]  50 %  12/27  1:05 left  gemm");
 }
 
 }  // namespace

@@ -31,18 +31,8 @@ TEST(TableFormats, CsvQuotesWhatItMust) {
 TEST(TableFormats, JsonHasAnObjectARow) {
   EXPECT_EQ(to_json(small_table(), "rows"), R"({
   "rows": [
-    {
-      "name": "plain",
-      "x": 0.1,
-      "n": -1,
-      "ok": true
-    },
-    {
-      "name": "a \"quoted\", one",
-      "x": null,
-      "n": 2,
-      "ok": false
-    }
+    {"name": "plain", "x": 0.1, "n": -1, "ok": true},
+    {"name": "a \"quoted\", one", "x": null, "n": 2, "ok": false}
   ]
 }
 )");

@@ -17,14 +17,6 @@ using namespace tables;
 using namespace validation;
 namespace {
 
-TEST(Statistics, QuantilesLieBetweenTheirNeighbours) {
-  EXPECT_DOUBLE_EQ(quantile({3, 1, 2}, 0.5), 2);
-  EXPECT_DOUBLE_EQ(quantile({4, 1, 2, 3}, 0.5), 2.5);
-  // Four values: 0.9 is at position 2.7, 70 % of the way from the third to the fourth.
-  EXPECT_DOUBLE_EQ(quantile({1, 2, 3, 10}, 0.9), 3 + 0.7 * 7);
-  EXPECT_DOUBLE_EQ(quantile({5}, 0.9), 5);
-}
-
 // Ranks 1 2 3 4 against 1 3 2 4: sum of squared differences 2, 1 - 6 * 2 / (4 * 15) = 0.8.
 TEST(Statistics, RankCorrelationByHand) {
   const std::vector<double> a = {10, 20, 30, 40}, b = {1, 3, 2, 9};

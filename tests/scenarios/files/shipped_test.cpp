@@ -6,6 +6,7 @@
 #include "scenarios/tree/toml_parse.hpp"
 #include "sim/base/data_directory.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
@@ -28,7 +29,7 @@ TEST(Shipped, EveryRunReads) {
 }
 
 TEST(Shipped, TheReadmesExampleReads) {
-  const std::string readme = read_small_file(data_directory() / "scenarios" / "README.md");
+  const std::string readme = read_file(data_directory() / "scenarios" / "README.md", kSmallFile);
   const std::size_t start = readme.find("```toml\n") + 8;
   const std::string example = readme.substr(start, readme.find("```", start) - start);
   EXPECT_EQ(problems_in(example), "");

@@ -7,6 +7,7 @@
 
 #include "scenarios/tree/toml_parse.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
@@ -76,7 +77,7 @@ void expect_only_user_errors(const std::string& text,
 TEST(Robustness, MutatedRuns) {
   Random random(1);
   std::vector<std::string> texts = {kSmallRun};
-  for (const ShippedFile& file : shipped_runs()) texts.push_back(read_small_file(file.path));
+  for (const ShippedFile& file : shipped_runs()) texts.push_back(read_file(file.path, kSmallFile));
   for (int i = 0; i < 1000; ++i)
     expect_only_user_errors(mutated(texts[below(random, texts.size())], random));
 }
@@ -87,10 +88,12 @@ TEST(Robustness, MutatedModelsAndClusters) {
   const Directory directory;
   const auto run = directory.write("run.toml", std::string(kSmallRun));
   for (int i = 0; i < 500; ++i) {
-    directory.write("m.toml",
-                    mutated(read_small_file(models[below(random, models.size())].path), random));
     directory.write(
-        "c.toml", mutated(read_small_file(clusters[below(random, clusters.size())].path), random));
+        "m.toml",
+        mutated(read_file(models[below(random, models.size())].path, kSmallFile), random));
+    directory.write(
+        "c.toml",
+        mutated(read_file(clusters[below(random, clusters.size())].path, kSmallFile), random));
     const std::string base = directory.path().string();
     try {
       read_scenario(run, {"model=" + base + "/m.toml", "cluster=" + base + "/c.toml"});

@@ -1,4 +1,4 @@
-#include "sim/base/atomic_file.hpp"
+#include "sim/base/files.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -6,6 +6,36 @@
 namespace mllmsim {
 namespace {
 
+TEST(Text, TrimmedOfBlanks) {
+  EXPECT_EQ(trimmed(" \ta b\r"), "a b");
+  EXPECT_EQ(trimmed(" \t "), "");
+}
+
+TEST(Text, SplitHasOnePartMoreThanSeparators) {
+  EXPECT_EQ(split("a,,b", ','), (std::vector<std::string_view>{"a", "", "b"}));
+  EXPECT_EQ(split("", ','), (std::vector<std::string_view>{""}));
+}
+
+TEST(Text, LinesEndEitherWay) {
+  std::string_view text = "a\r\n\nb";
+  EXPECT_EQ(take_line(text), "a");
+  EXPECT_EQ(take_line(text), "");
+  EXPECT_EQ(take_line(text), "b");
+  EXPECT_TRUE(text.empty());
+}
+
+TEST(Text, ANumberIsTheWholeText) {
+  EXPECT_EQ(to_number<int>("-12"), -12);
+  EXPECT_EQ(to_number<double>("1.5e3"), 1500);
+  for (const char* text : {"", "1 ", "1x", "x", "3000000000", "1.5"})
+    EXPECT_EQ(to_number<int>(text), std::nullopt) << text;
+}
+
+TEST(Text, OneOf) {
+  EXPECT_EQ(one_of({"a"}), "\"a\"");
+  EXPECT_EQ(one_of({"a", "b", "c"}), "\"a\", \"b\" or \"c\"");
+}
+
 TEST(EditDistance, CountsInsertionsReplacementsAndSwaps) {
   EXPECT_EQ(edit_distance("nodes", "nodes"), 0u);
   EXPECT_EQ(edit_distance("node", "nodes"), 1u);
@@ -27,6 +57,9 @@ TEST(Hash, IsFnv1a) {  // test vectors of the FNV authors
   EXPECT_EQ(hash_text(""), "cbf29ce484222325");
   EXPECT_EQ(hash_text("foobar"), "85944171f73967e8");
 }
+
+// The first number of the reference implementation's SplitMix64 with seed 0.
+TEST(Hash, IsSplitMix64) { EXPECT_EQ(split_mix(kSplitMixStep), 0xe220a8397b1dcdafU); }
 
 }  // namespace
 }  // namespace mllmsim

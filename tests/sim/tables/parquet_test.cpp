@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 #include "tests/results/temporary_directory.hpp"
 
 namespace mllmsim {

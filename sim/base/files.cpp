@@ -1,9 +1,11 @@
-#include "sim/base/atomic_file.hpp"
+#include "sim/base/files.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -15,9 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const fs::path& path, int error) {
-  throw EnvironmentError(
-      fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(error)));
+[[noreturn]] void fail(const fs::path& path, int error, const char* doing = "write") {
+  throw EnvironmentError(fmt::format("cannot {} {}: {}", doing, path.string(),
+                                     std::generic_category().message(error)));
 }
 
 class File {
@@ -30,6 +32,21 @@ class File {
   }
 
   bool is_open() const { return fd_ >= 0; }
+  bool status(struct stat& out) const { return ::fstat(fd_, &out) == 0; }
+  // Up to the end, or until it is more than `limit`; files in /proc do not know their size.
+  bool read(std::string& out, std::uint64_t limit) {
+    constexpr std::size_t kBlock = 1 << 16;
+    std::size_t size = 0;
+    ssize_t n = 1;
+    while (n != 0 && size <= limit) {
+      if (size == out.size()) out.resize(size < out.capacity() ? out.capacity() : size + kBlock);
+      n = ::read(fd_, out.data() + size, out.size() - size);
+      if (n < 0 && errno != EINTR) return false;
+      if (n > 0) size += static_cast<std::size_t>(n);
+    }
+    out.resize(size);
+    return true;
+  }
   bool write(std::string_view contents) {
     while (!contents.empty()) {
       const ssize_t n = ::write(fd_, contents.data(), contents.size());
@@ -72,6 +89,30 @@ int create_beside(const fs::path& target, TemporaryName& name) {
 }
 
 }  // namespace
+
+std::string read_file(const fs::path& path, std::uint64_t limit) {
+  const auto wrong = [&](const std::string& why) { return UserError(path.string(), "", why); };
+  File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // a pipe is not waited for
+  if (!file.is_open()) {
+    const int error = errno;
+    for (const int no_file : {ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP})
+      if (error == no_file) throw wrong("no such file");
+    fail(path, error, "read");
+  }
+  struct stat status {};
+  if (!file.status(status)) fail(path, errno, "read");
+  if (S_ISDIR(status.st_mode)) throw wrong("is a directory, not a file");
+  if (!S_ISREG(status.st_mode)) throw wrong("not a file that can be read");
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  std::string out;
+  if (size <= limit) {
+    out.reserve(size + 1);  // one more, to see the end
+    if (!file.read(out, limit)) fail(path, errno, "read");
+  }
+  if (const std::uint64_t found = std::max<std::uint64_t>(size, out.size()); found > limit)
+    throw wrong(fmt::format("too large: {} bytes, at most {}", found, limit));
+  return out;
+}
 
 void write_file_atomically(const fs::path& path, std::string_view contents) {
   std::error_code error;
