@@ -56,8 +56,15 @@ TEST(Cluster, SharesOfUplinksAreForAnAggregate) {
             "flows meet on spines that are told one by one (spines > 1)");
 }
 
+TEST(Cluster, EveryShippedOneReads) {
+  for (const ShippedFile& file : shipped_clusters())
+    EXPECT_EQ(problems_with({"cluster=" + file.name, "parallelism.global_batch_size=576"}), "")
+        << file.path;
+}
+
 TEST(Cluster, TheShippedRackOf72IsOneDomain) {
-  const ClusterSpec c = cluster_with({"cluster=gb200-nvl72", "cluster.nodes=18"});
+  const ClusterSpec c =
+      cluster_with({"cluster=gb200-nvl72", "cluster.nodes=18", "parallelism.global_batch_size=18"});
   EXPECT_EQ(c.gpus(), 72);
   EXPECT_EQ(c.domains(), 1);
   EXPECT_EQ(c.nvlink_bandwidth.value, 900e9);

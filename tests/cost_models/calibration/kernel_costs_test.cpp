@@ -11,8 +11,7 @@ namespace mllmsim {
 using namespace costs;
 namespace {
 
-const std::filesystem::path kFolder =
-    std::filesystem::path(MLLMSIM_SOURCE_DIR) / "cost_models/calibrations";
+const std::filesystem::path kFolder = MLLMSIM_SOURCE_DIR "/cost_models/calibrations";
 
 struct Machine {
   std::string file;
