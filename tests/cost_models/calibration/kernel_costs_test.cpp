@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cost_models/calibration/calibration.hpp"
+#include "sim/base/data_directory.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/json_reader.hpp"
 
@@ -11,7 +12,7 @@ namespace mllmsim {
 using namespace costs;
 namespace {
 
-const std::filesystem::path kFolder = MLLMSIM_SOURCE_DIR "/cost_models/calibrations";
+const std::filesystem::path kFolder = data_directory() / "cost_models" / "calibrations";
 
 struct Machine {
   std::string file;

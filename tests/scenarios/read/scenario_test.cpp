@@ -1,6 +1,8 @@
 // A run file becomes a Job: what is derived, what is merged, what stays canonical.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "scenarios/read/software_reader.hpp"
 #include "sim/base/errors.hpp"
 #include "tests/scenarios/support.hpp"
@@ -97,12 +99,14 @@ TEST(Scenario, SoftwareSettingsSayWhereTheyComeFrom) {
   Node table;
   table.as<Node::Table>()["name"].value = std::string("megatron-2021");
   table.as<Node::Table>()["dropout"].value = true;
+  std::map<std::string, std::string> shown;
   for (const SoftwareSetting& s : software_settings(table)) {
     EXPECT_FALSE(s.source.empty()) << s.key;
-    if (s.key == "dropout")
-      EXPECT_EQ(s.value + ", " + s.source, "true, megatron-2021, or the scenario over it");
-    if (s.key == "memory_reserve") EXPECT_EQ(s.value, "\"4 GiB\"");
+    shown[s.key] = s.value + ": " + s.source;
   }
+  EXPECT_EQ(shown["dropout"], "true: megatron-2021, or the scenario over it");
+  EXPECT_EQ(shown["memory_reserve"],
+            "\"4 GiB\": estimate: CUDA context, NCCL buffers, fragmentation");
 }
 
 // What is printed as a default reads back as that default.
