@@ -77,7 +77,7 @@ TEST_F(Program, MeasuresThisCpuAndContinues) {
   const Outcome first = run(arguments);
   ASSERT_EQ(first.exit, 0) << first.err;
   const std::string measured = text_of(raw);
-  EXPECT_EQ(measured.rfind(R"({"header":{"gpu":"host: )", 0), 0u);
+  EXPECT_EQ(measured.rfind(R"({"header": {"gpu": "host: )", 0), 0u);
   EXPECT_GT(read_shapes(raw).size(), 5u);
 
   // The last line torn: it alone is measured again.

@@ -153,8 +153,8 @@ TEST(ShippedCalibrations, TenH100Nodes) {  // measured: 345 GB/s at 1 GB, 48.6 o
   expect_between(46, bus_gb_per_s(*h100, CollectiveOp::all_reduce, 1 << 30, {10, 10, 1}), 50);
 }
 
-TEST(KernelCosts, MissingFileIsTheEnvironmentsFault) {
-  EXPECT_THROW(read_kernel_costs("/nonexistent.json", {}), EnvironmentError);
+TEST(KernelCosts, MissingFileIsTheUsersFault) {
+  EXPECT_THROW(read_kernel_costs("/nonexistent.json", {}), UserError);
 }
 
 }  // namespace

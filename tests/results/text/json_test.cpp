@@ -28,7 +28,7 @@ TEST(Json, HasTheRunItsStagesAndItsSteps) {
 }
 
 TEST(Json, IsAListForAnyNumberOfRuns) {
-  EXPECT_EQ(to_json({}), "{\n  \"runs\": []\n}\n");
+  EXPECT_EQ(to_json({}), "{\"runs\": []}\n");
   EXPECT_EQ(parsed({example_run(), example_run()}).at("runs").as_array().size(), 2U);
 }
 

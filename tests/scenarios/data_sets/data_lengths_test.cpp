@@ -87,7 +87,7 @@ TEST(Lengths, TellsTheLineOfACsvFile) {
 TEST(Lengths, TellsWhereTextStopsBeingJson) {
   const Directory dir;
   EXPECT_EQ(problems_of(dir.write("a.json", "[{\"vit_num\": 1,\n  \"token_num\": }]")),
-            "a.json:2: not JSON: syntax error");
+            "a.json:2:16: not valid JSON: syntax error");
   EXPECT_NE(problems_of(dir.write("b.json", "[{\"vit_num\": 1")), "");
   EXPECT_NE(problems_of(dir.write("c.json", "[] []")), "");
   EXPECT_NE(problems_of(dir.write("d.json", "3")), "");

@@ -30,7 +30,7 @@ TEST(Csv, QuotedCellsHoldCommasQuotesAndLines) {
 }
 
 TEST(Csv, BlanksAroundCellsBlankLinesAndCarriageReturnsDoNotCount) {
-  EXPECT_EQ(read(" a , \" b \" \r\n\r\n \n,\r\n"), "1:1=a 1:4= b |4:1= 4:2=|");
+  EXPECT_EQ(read(" a , \" b \" \r\n\r\n \n,\r\n"), "1:1=a 1:5= b |4:1= 4:2=|");
 }
 
 TEST(Csv, AByteOrderMarkIsNoText) {

@@ -79,13 +79,13 @@ TEST(JsonReader, AsksByNameAndType) {
 }
 
 TEST(JsonReader, ProblemsNameTheKey) {
-  const json::value value = parse_json(R"({"n": 0, "c": "blue", "o": {"k": "x"}})", "");
+  const json::value value = parse_json(R"({"n": 0, "c": "blue", "o": {"k": "x"}, "z": 1})", "");
   JsonObject object(value, "f");
   EXPECT_EQ(problem([&] { object.number("y"); }), "f: y: missing");
   EXPECT_EQ(problem([&] { object.count("n"); }), "f: n: expected a positive whole number");
   EXPECT_EQ(problem([&] { object.choice<Colour>("c"); }), "f: c: expected \"red\" or \"green\"");
   EXPECT_EQ(problem([&] { object.object("o").flag("k"); }), "f: o.k: expected true or false");
-  EXPECT_EQ(problem([&] { object.finish(); }), "f: o: unknown key");
+  EXPECT_EQ(problem([&] { object.finish(); }), "f: z: unknown key");
 }
 
 }  // namespace
