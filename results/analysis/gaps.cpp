@@ -7,7 +7,9 @@
 #include <variant>
 
 #include "cost_models/calibration/calibrated_costs.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "cost_models/kernels/names.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 #include "sim/base/errors.hpp"
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/registry/registry.hpp"

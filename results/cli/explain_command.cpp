@@ -8,6 +8,7 @@
 #include "results/analysis/explain.hpp"
 #include "results/cli/command.hpp"
 #include "results/run/run_tables.hpp"
+#include "scenarios/files/input_files.hpp"
 #include "scenarios/read/scenario.hpp"
 #include "sim/base/errors.hpp"
 

@@ -7,6 +7,7 @@
 
 #include "results/cli/command.hpp"
 #include "results/run/version.hpp"
+#include "scenarios/parquet/parquet_lengths.hpp"
 #include "sim/base/errors.hpp"
 
 namespace mllmsim::cli {
@@ -54,6 +55,7 @@ int main(int argc, char** argv) {
   constexpr int kKept = 1 << 30;
   mallopt(M_MMAP_THRESHOLD, kKept);
   mallopt(M_TRIM_THRESHOLD, kKept);
+  mllmsim::scenarios::register_parquet_lengths();
   try {
     return mllmsim::cli::dispatch({argv + 1, argv + argc});
   } catch (const mllmsim::UserError& e) {

@@ -15,6 +15,7 @@
 #include "results/sweep/sweep_summary.hpp"
 #include "results/sweep/sweep_tables.hpp"
 #include "results/text/json.hpp"
+#include "scenarios/files/input_files.hpp"
 #include "scenarios/read/scenario.hpp"
 #include "scenarios/tree/toml_parse.hpp"
 #include "sim/base/errors.hpp"

@@ -1,4 +1,5 @@
 #include "results/run/run_scenario.hpp"
+#include "scenarios/files/input_files.hpp"
 
 namespace mllmsim::results {
 namespace {

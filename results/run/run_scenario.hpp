@@ -3,6 +3,7 @@
 #pragma once
 
 #include "results/run/run_result.hpp"
+#include "scenarios/files/input_files.hpp"
 #include "scenarios/read/scenario.hpp"
 #include "strategies/run/simulate.hpp"
 

@@ -10,6 +10,7 @@
 #include "results/run/run_scenario.hpp"
 #include "results/run/version.hpp"
 #include "results/sweep/journal.hpp"
+#include "scenarios/files/input_files.hpp"
 #include "scenarios/read/scenario.hpp"
 #include "scenarios/tree/merge.hpp"
 #include "sim/base/errors.hpp"

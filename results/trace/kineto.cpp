@@ -1,4 +1,5 @@
 #include "results/trace/kineto.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
 
 #include <fmt/format.h>
 

@@ -3,6 +3,7 @@
 #include <tbb/parallel_for.h>
 
 #include "results/run/run_scenario.hpp"
+#include "scenarios/files/input_files.hpp"
 
 namespace mllmsim::validation {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "results/run/run_scenario.hpp"
 #include "results/validation/run_metric.hpp"
+#include "scenarios/files/input_files.hpp"
 #include "scenarios/tree/problems.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/quantile.hpp"

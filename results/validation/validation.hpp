@@ -17,6 +17,7 @@
 #include "results/run/run_result.hpp"
 #include "results/validation/statistics.hpp"
 #include "scenarios/families/published.hpp"
+#include "scenarios/files/input_files.hpp"
 #include "scenarios/read/scenario.hpp"
 #include "sim/tables/parquet.hpp"
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <system_error>
 
 #include "scenarios/data_sets/data_records.hpp"
@@ -9,7 +10,6 @@
 #include "sim/base/files.hpp"
 #include "sim/base/json_reader.hpp"
 #include "sim/base/text.hpp"
-#include "sim/tables/parquet.hpp"
 
 namespace mllmsim::scenarios {
 namespace {
@@ -19,6 +19,18 @@ namespace fs = std::filesystem;
 constexpr std::size_t kShownProblems = 10;
 // Beyond that it is a mistake, and sums stay small.
 constexpr std::int64_t kMostTokens = 100'000'000;
+
+std::map<std::string, LengthsReader>& formats() {
+  static std::map<std::string, LengthsReader> all{{".csv", read_csv_records},
+                                                  {".json", read_json_records}};
+  return all;
+}
+
+std::vector<std::string> known_extensions() {
+  std::vector<std::string> names;
+  for (const auto& [extension, reader] : formats()) names.push_back(extension);
+  return names;
+}
 
 std::size_t column_of(const std::vector<CsvField>& header, const char* name, Records& records) {
   for (std::size_t c = 0; c < header.size(); ++c)
@@ -31,12 +43,12 @@ void add_file(const fs::path& file, const std::string& name, data::DataSet& data
   std::error_code error;
   if (!fs::exists(file, error)) throw UserError(file.string(), "", "no such file");
   const std::size_t begin = data.samples.size();
-  if (file.extension() == ".csv")
-    read_csv_records(file, data.samples);
-  else if (file.extension() == ".parquet")
-    read_parquet_records(file, data.samples);
-  else
-    read_json_records(file, data.samples);
+  const auto format = formats().find(file.extension().string());
+  if (format == formats().end())
+    throw UserError(file.string(), "",
+                    "this program reads no lengths of this kind; known are " +
+                        fmt::format("{}", fmt::join(known_extensions(), ", ")));
+  format->second(file, data.samples);
   data.sets.push_back({name, begin, data.samples.size()});
 }
 
@@ -120,27 +132,13 @@ void read_csv_records(const fs::path& file, std::vector<data::Sample>& out) {
   records.throw_if_any();
 }
 
-void read_parquet_records(const fs::path& file, std::vector<data::Sample>& out) {
-  const tables::Table table = tables::read_parquet(file).table;
-  Records records(file, "record", out);
-  const auto column = [&](const char* name) -> const std::vector<std::int64_t>* {
-    const tables::Column* found = table.find(name);
-    if (!found) throw UserError(file.string(), name, "no such column");
-    const auto* values = std::get_if<std::vector<std::int64_t>>(found);
-    if (!values) throw UserError(file.string(), name, "expected a column of 64-bit whole numbers");
-    return values;
-  };
-  const auto* tiles = column(kTilesKey);
-  const auto* tokens = column(kTokensKey);
-  out.reserve(out.size() + table.rows());
-  for (std::size_t row = 0; row < table.rows(); ++row)
-    records.add({(*tiles)[row], (*tokens)[row]}, row + 1);
-  records.throw_if_any();
+void register_lengths_format(std::string extension, LengthsReader reader) {
+  formats().insert_or_assign(std::move(extension), reader);
 }
 
 bool is_lengths_file(const fs::path& name) {
   const fs::path extension = name.extension();
-  return extension == ".json" || extension == ".csv" || extension == ".parquet";
+  return extension == ".parquet" || formats().contains(extension.string());
 }
 
 data::DataSet read_lengths(const fs::path& file) {

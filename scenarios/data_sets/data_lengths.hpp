@@ -5,13 +5,15 @@
 //   .json      a meta file, with paths relative to it:
 //              {"SET": {"token_lengths": "FILE"}, ...} or {"SET": "FILE", ...}
 //   .csv       the same names in the first line
-//   .parquet   64-bit columns of those names
+//   .parquet   64-bit columns of those names (scenarios/parquet, where it is linked)
 //
 // Other columns and keys are passed over. A million records take about half a second. Each file is
 // one set of the result, named in the meta file or after itself.
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "strategies/data/samples.hpp"
 
@@ -20,6 +22,11 @@ namespace mllmsim::scenarios {
 // Throws UserError with the file, the record or line and what is wrong, the first few problems of a
 // file at once.
 data::DataSet read_lengths(const std::filesystem::path& file);
+
+// Reads another kind of file, appending to `out`: for files with this extension (".parquet"). Call
+// it at start-up, before other threads read scenarios: nothing is locked.
+using LengthsReader = void (*)(const std::filesystem::path& file, std::vector<data::Sample>& out);
+void register_lengths_format(std::string extension, LengthsReader reader);
 
 // A name ending in .json, .csv or .parquet is a lengths file; any other is a mixture
 // (data_mixture.hpp).

@@ -45,6 +45,5 @@ class Records {
 // One reader per format; each appends to `out`.
 void read_json_records(const std::filesystem::path& file, std::vector<data::Sample>& out);
 void read_csv_records(const std::filesystem::path& file, std::vector<data::Sample>& out);
-void read_parquet_records(const std::filesystem::path& file, std::vector<data::Sample>& out);
 
 }  // namespace mllmsim::scenarios

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "scenarios/files/shipped_files.hpp"
 #include "scenarios/tree/merge.hpp"
 
 namespace mllmsim::scenarios {

@@ -6,6 +6,7 @@
 
 #include "scenarios/data_sets/data_lengths.hpp"
 #include "scenarios/data_sets/data_mixture.hpp"
+#include "scenarios/files/input_files.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/text.hpp"
 #include "strategies/registry/registry.hpp"

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "scenarios/files/input_files.hpp"
+#include "scenarios/files/shipped_files.hpp"
 #include "scenarios/read/checks.hpp"
 #include "scenarios/read/cluster_reader.hpp"
 #include "scenarios/read/model_reader.hpp"

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/files/input_files.hpp"
-#include "scenarios/files/shipped_files.hpp"
 #include "scenarios/tree/node.hpp"
 #include "strategies/job/job.hpp"
 
 namespace mllmsim::scenarios {
+
+class InputFiles;
 
 struct Scenario {
   Job job;                            // everything resolved

@@ -7,13 +7,27 @@ namespace mllmsim {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+fs::path& named_directory() {
+  static fs::path directory = MLLMSIM_SOURCE_DIR;
+  return directory;
+}
+
+}  // namespace
+
+bool use_data_directory(fs::path directory) {
+  named_directory() = std::move(directory);
+  return true;
+}
+
 fs::path data_directory() {
   if (const char* set = std::getenv("MLLMSIM_DATA"); set && *set) return set;
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   fs::path installed = program.parent_path().parent_path() / "share" / "mllmsim";
   if (!error && fs::is_directory(installed, error)) return installed;
-  return MLLMSIM_SOURCE_DIR;
+  return named_directory();
 }
 
 }  // namespace mllmsim

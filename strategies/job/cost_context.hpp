@@ -1,11 +1,14 @@
 // Where durations come from: what a strategy asks while it plans, and lowering when it makes tasks.
 #pragma once
 
-#include "cost_models/kernels/kernel_costs.hpp"
-#include "cost_models/layers/layer_costs.hpp"
-#include "sim/world/network.hpp"
+namespace mllmsim::costs {
+class KernelCosts;
+class LayerCosts;
+}  // namespace mllmsim::costs
 
 namespace mllmsim {
+
+class Network;
 
 struct CostContext {
   const Network& network;

@@ -3,6 +3,8 @@
 #include <numeric>
 #include <set>
 
+#include "cost_models/kernels/kernel_costs.hpp"
+#include "sim/world/network.hpp"
 #include "strategies/lower/groups.hpp"
 
 namespace mllmsim::lower {

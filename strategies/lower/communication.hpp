@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cost_models/kernels/kernel.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "strategies/job/cost_context.hpp"
 #include "strategies/lower/step_builder.hpp"
 

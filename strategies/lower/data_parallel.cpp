@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "strategies/lower/buckets.hpp"
 #include "strategies/lower/parameters.hpp"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "strategies/lower/parameters.hpp"
 
 namespace mllmsim::lower {

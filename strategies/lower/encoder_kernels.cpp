@@ -1,4 +1,5 @@
 #include "strategies/lower/encoder_kernels.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 
 #include <algorithm>
 

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "cost_models/layers/layer_costs.hpp"
 #include "strategies/job/cost_context.hpp"
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/lower/passes.hpp"

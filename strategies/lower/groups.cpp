@@ -1,4 +1,5 @@
 #include "strategies/lower/groups.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
 
 #include <algorithm>
 #include <set>

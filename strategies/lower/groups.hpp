@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cost_models/kernels/kernel.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/world/cluster.hpp"
 #include "sim/world/parallelism.hpp"
 

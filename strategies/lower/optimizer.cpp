@@ -1,5 +1,7 @@
 #include "strategies/lower/optimizer.hpp"
 
+#include "cost_models/kernels/kernel_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 #include "strategies/lower/data_parallel.hpp"
 #include "strategies/lower/encoder_kernels.hpp"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cost_models/layers/layer_costs.hpp"
 #include "strategies/lower/data_parallel.hpp"
 #include "strategies/lower/pipeline.hpp"
 

@@ -1,4 +1,5 @@
 #include "strategies/lower/pipeline.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -12,6 +12,7 @@
 
 #include <vector>
 
+#include "cost_models/layers/layer_costs.hpp"
 #include "strategies/lower/communication.hpp"
 #include "strategies/lower/step_builder.hpp"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/base/errors.hpp"
 #include "strategies/lower/groups.hpp"
 #include "strategies/lower/parameters.hpp"

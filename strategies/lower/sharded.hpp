@@ -8,6 +8,7 @@
 
 #include <map>
 
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "strategies/lower/communication.hpp"
 #include "strategies/lower/step_builder.hpp"
 

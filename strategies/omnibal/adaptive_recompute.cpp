@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cost_models/layers/layer_costs.hpp"
 #include "strategies/step/plan_memory.hpp"
 #include "strategies/step/simulate_plan.hpp"
 

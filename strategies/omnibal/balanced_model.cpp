@@ -1,5 +1,6 @@
 #include "strategies/omnibal/balanced_model.hpp"
 
+#include "cost_models/layers/layer_costs.hpp"
 #include "sim/base/errors.hpp"
 #include "strategies/omnibal/partition_search.hpp"
 #include "strategies/plans/partition.hpp"
@@ -37,8 +38,7 @@ std::vector<OptionSpec> omnibal_options() {
       {.name = "packing",
        .description = "the packer",
        .default_value = std::string(name_of(Batching::isf)),
-       .choices = {std::string(name_of(Batching::isf)),
-                   std::string(name_of(Batching::best_fit))}},
+       .choices = {std::string(name_of(Batching::isf)), std::string(name_of(Batching::best_fit))}},
       {.name = "search",
        .description =
            "paper: radius around a greedy cut; exact: dynamic programming, then simulated moves",

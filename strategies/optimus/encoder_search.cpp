@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cost_models/layers/layer_costs.hpp"
 #include "sim/account/memory.hpp"
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/plans/partition.hpp"

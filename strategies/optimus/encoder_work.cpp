@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "cost_models/kernels/kernel_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/lower/groups.hpp"
 

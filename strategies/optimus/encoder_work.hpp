@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "cost_models/layers/layer_costs.hpp"
 #include "strategies/job/cost_context.hpp"
 #include "strategies/job/job.hpp"
 #include "strategies/job/plan.hpp"

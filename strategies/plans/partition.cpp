@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cost_models/layers/layer_costs.hpp"
 #include "sim/base/errors.hpp"
 #include "strategies/plans/pass.hpp"
 

@@ -1,4 +1,6 @@
 #include "strategies/run/job_costs.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 
 namespace mllmsim::run {
 

@@ -1,6 +1,9 @@
 // What a job's plans are costed with, kept together.
 #pragma once
 
+#include "cost_models/kernels/kernel_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
+#include "sim/world/network.hpp"
 #include "strategies/job/cost_context.hpp"
 #include "strategies/job/job.hpp"
 

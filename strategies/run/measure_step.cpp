@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cost_models/layers/layer_costs.hpp"
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/run/path_parts.hpp"
 #include "strategies/step/simulate_plan.hpp"

@@ -6,6 +6,8 @@
 #include <chrono>
 
 #include "cost_models/calibration/calibrated_costs.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 #include "sim/base/errors.hpp"
 #include "strategies/plans/partition.hpp"
 #include "strategies/plans/pass.hpp"

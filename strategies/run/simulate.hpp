@@ -7,6 +7,7 @@
 // number of threads (Outcome::planning aside). Throws UserError if the strategy cannot plan the job.
 #pragma once
 
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "cost_models/kernels/scaled_costs.hpp"
 #include "strategies/job/job.hpp"
 #include "strategies/run/outcome.hpp"

@@ -1,6 +1,7 @@
 #include "strategies/step/simulate_plan.hpp"
 
 #include "sim/base/errors.hpp"
+#include "sim/world/network.hpp"
 
 namespace mllmsim {
 namespace {

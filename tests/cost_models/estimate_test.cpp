@@ -1,6 +1,7 @@
 // The shipped estimate on the shipped data sheets. NVLink of an A100 is 300 GB/s, and rings are
 // taken to reach 0.78 of it.
 #include "cost_models/calibration/estimate.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "cost_models/layers/layer_costs.hpp"
 
 namespace mllmsim {

@@ -2,6 +2,7 @@
 // of 8 GPUs and 4 NICs.
 #include <gtest/gtest.h>
 
+#include "scenarios/files/shipped_files.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "cost_models/kernels/collectives.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
 
 namespace mllmsim::lower {
 namespace {

@@ -4,6 +4,8 @@
 #include <memory>
 
 #include "cost_models/calibration/calibrated_costs.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 #include "strategies/registry/registry.hpp"
 #include "strategies/run/job_costs.hpp"
 #include "strategies/step/simulate_plan.hpp"

@@ -7,6 +7,7 @@
 #include "cost_models/calibrate/host/host_collectives.hpp"
 #include "cost_models/calibrate/plan.hpp"
 #include "cost_models/calibrate/rendezvous.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/base/errors.hpp"
 #include "tests/cost_models/calibrate/temporary.hpp"
 

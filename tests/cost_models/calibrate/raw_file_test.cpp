@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "cost_models/calibrate/run.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/base/errors.hpp"
 #include "tests/cost_models/calibrate/fake_backend.hpp"
 #include "tests/cost_models/calibrate/temporary.hpp"

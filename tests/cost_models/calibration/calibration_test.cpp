@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/base/errors.hpp"
 
 namespace mllmsim {

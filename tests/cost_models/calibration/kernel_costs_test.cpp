@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cost_models/calibration/calibration.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/base/data_directory.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/json_reader.hpp"

@@ -9,6 +9,8 @@
 
 #include "cost_models/calibration/estimate.hpp"
 #include "cost_models/fit/least_squares.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
+#include "sim/world/network.hpp"
 
 namespace mllmsim {
 using namespace costs;

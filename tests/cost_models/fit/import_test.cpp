@@ -3,6 +3,7 @@
 
 #include "cost_models/fit/import_kineto.hpp"
 #include "cost_models/fit/import_nccl.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/base/errors.hpp"
 
 namespace mllmsim {

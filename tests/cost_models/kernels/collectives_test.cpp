@@ -1,6 +1,8 @@
 // Nodes of 8 GPUs with NVLink of 100 GB/s and 4 NICs of 10 GB/s; collectives measured at 2 and 8
 // ranks as 10 us + bus bytes at 100 GB/s.
 #include "cost_models/kernels/collectives.hpp"
+#include "cost_models/kernels/kernel_costs.hpp"
+#include "sim/world/network.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/base/errors.hpp"
 #include "tests/cost_models/layer_fakes.hpp"
 

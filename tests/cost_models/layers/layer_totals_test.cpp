@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "cost_models/layers/layer_costs.hpp"
 #include "tests/cost_models/layer_fakes.hpp"
 
 namespace mllmsim {

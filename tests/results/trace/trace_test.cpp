@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 
+#include "cost_models/kernels/kernel_costs.hpp"
 #include "results/trace/arrows.hpp"
 #include "results/trace/kineto.hpp"
 

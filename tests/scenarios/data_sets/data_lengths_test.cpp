@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "scenarios/data_sets/data_lengths.hpp"
+#include "scenarios/parquet/parquet_lengths.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/tables/parquet.hpp"
 #include "tests/scenarios/support.hpp"
@@ -48,6 +49,7 @@ TEST(Lengths, FromParquet) {
   const Table table{{{"vit_num", std::vector<std::int64_t>{5, 1}},
                      {"token_num", std::vector<std::int64_t>{1359, 307}}}};
   write_parquet(table, {}, dir.path() / "a.parquet");
+  register_parquet_lengths();
   EXPECT_EQ(read_lengths(dir.path() / "a.parquet").samples, kTwo);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "scenarios/files/shipped_files.hpp"
 #include "scenarios/tree/toml_parse.hpp"
 #include "sim/base/data_directory.hpp"
 #include "sim/base/errors.hpp"

@@ -5,6 +5,7 @@
 #include <random>
 #include <sstream>
 
+#include "scenarios/files/shipped_files.hpp"
 #include "scenarios/tree/toml_parse.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cost_models/kernels/kernel_costs.hpp"
+#include "cost_models/layers/layer_costs.hpp"
 #include "tests/strategies/lower/programs.hpp"
 
 namespace mllmsim {

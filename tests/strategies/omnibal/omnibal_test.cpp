@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "cost_models/layers/layer_costs.hpp"
 #include "strategies/omnibal/adaptive_recompute.hpp"
 #include "strategies/omnibal/partition_search.hpp"
 #include "strategies/plans/partition.hpp"

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "cost_models/layers/layer_costs.hpp"
 #include "tests/strategies/small_job.hpp"
 
 namespace mllmsim {
