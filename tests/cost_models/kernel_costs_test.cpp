@@ -12,7 +12,7 @@ using namespace costs;
 namespace {
 
 const std::filesystem::path kFolder =
-    std::filesystem::path(__FILE__).parent_path() / "../../cost_models/calibrations";
+    std::filesystem::path(MLLMSIM_SOURCE_DIR) / "cost_models/calibrations";
 
 struct Machine {
   std::string file;
