@@ -192,7 +192,7 @@ class Calibrate(Cli):
         self.assertGreater(slow["iteration_s"], 1.5 * fast["iteration_s"])
 
     def test_mistakes(self):
-        self.run_mllmsim("calibrate", "show", "nothing.json", code=3)
+        self.run_mllmsim("calibrate", "show", "nothing.json", code=2)
         broken = self.write("broken.json", "{")
         self.assertIn("broken.json", self.run_mllmsim("calibrate", "show", broken, code=2).stderr)
         self.run_mllmsim("calibrate", "gaps", code=2)

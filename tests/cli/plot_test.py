@@ -63,7 +63,7 @@ class Plot(unittest.TestCase):
     def test_mistakes_leave_no_file(self):
         self.assertIn(".svg, .png or .pdf", self.run_mllmsim(A100, "--raw", self.raw, "--plot", "a.bmp", code=2).stderr)
         self.run_mllmsim(A100, A100, "--raw", self.raw, "--plot", "a.png", code=2)
-        self.run_mllmsim(A100, "--raw", "nothing.csv", "--plot", "a.png", code=3)
+        self.run_mllmsim(A100, "--raw", "nothing.csv", "--plot", "a.png", code=2)
         self.run_mllmsim(A100, "--raw", self.raw, "--nic-gb-per-s", 0, "--plot", "a.png", code=2)
         self.assertEqual(list(self.dir.iterdir()), [self.raw])
 
