@@ -1,5 +1,6 @@
-// The fields of a calibration file and of the estimate, listed once for reading and writing: describe(archive, value)
-// calls archive(key, member) for each. Archives are in calibration_json.cpp.
+// The fields of a calibration file and of the estimate, listed once for reading and writing:
+// describe(archive, value) calls archive(key, member) for each. Archives are in
+// calibration_json.cpp.
 #pragma once
 
 #include "cost_models/calibration/calibration.hpp"

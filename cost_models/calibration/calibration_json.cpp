@@ -1,5 +1,5 @@
-// The two archives behind read_calibration(), read_estimate() and to_json(). Units follow from types: Seconds are
-// microseconds in the file, BytesPerSecond GB/s, FlopsPerSecond TFLOP/s.
+// The two archives behind read_calibration(), read_estimate() and to_json(). Units follow from
+// types: Seconds are microseconds in the file, BytesPerSecond GB/s, FlopsPerSecond TFLOP/s.
 #include <cmath>
 #include <concepts>
 #include <type_traits>

@@ -5,8 +5,8 @@
 namespace mllmsim::costs {
 namespace {
 
-// Sizes at which a line is written down as a curve: from messages that are all latency to those that
-// are all bandwidth, close enough for the curve to follow the line.
+// Sizes at which a line is written down as a curve: from messages that are all latency to those
+// that are all bandwidth, close enough for the curve to follow the line.
 constexpr double kSmallest = 1 << 10, kLargest = 1 << 30, kStep = 4;
 
 SizeCurve ring_curve(CollectiveOp op, const RingEstimate& ring, BytesPerSecond bandwidth) {

@@ -11,8 +11,8 @@
 // The correction is bilinear in a table and constant outside it, so the form extrapolates. Backward
 // does 2.5 times the FLOPs in a kernel of its own, or is a ratio of the forward if not measured.
 //
-// An older FlashAttention than the measured one takes longer by a factor of the calibration; a newer
-// one is taken to be as fast as what was measured.
+// An older FlashAttention than the measured one takes longer by a factor of the calibration; a
+// newer one is taken to be as fast as what was measured.
 //
 // A pack of sequences of different lengths is one launch over all their tiles:
 //   busy(pack) = sum_g (tokens_g / tokens) * busy(length_g, batch = tokens / length_g)

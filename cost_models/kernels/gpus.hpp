@@ -1,9 +1,9 @@
 // What data sheets say of GPUs. Efficiencies of a calibration are relative to these.
 //
-// A sheet is a file, DATA/cost_models/gpus/*.json (DATA: sim/base/data_directory.hpp), so that a new
-// GPU needs no code. It is recognised by texts that its name as CUDA reports it contains
-// (`reported_as`; spaces are dashes, case does not matter); of several sheets that fit, the one with
-// the longest such text.
+// A sheet is a file, DATA/cost_models/gpus/*.json (DATA: sim/base/data_directory.hpp), so that a
+// new GPU needs no code. It is recognised by texts that its name as CUDA reports it contains
+// (`reported_as`; spaces are dashes, case does not matter); of several sheets that fit, the one
+// with the longest such text.
 #pragma once
 
 #include <optional>

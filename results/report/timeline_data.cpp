@@ -49,7 +49,8 @@ class Columns {
 
  private:
   std::uint16_t kind(const results::SpanRow& s) {
-    const auto [at, added] = ids_.try_emplace({s.kind, std::string(results::text_of(s))}, ids_.size());
+    const auto [at, added] =
+        ids_.try_emplace({s.kind, std::string(results::text_of(s))}, ids_.size());
     if (added)
       kinds_.push_back(
           {{"kind", name_of(s.kind)}, {"name", results::text_of(s)}, {"look", charts::look_of(s)}});

@@ -1,5 +1,5 @@
-// Scenario -> RunResult: reads the calibration, simulates the job (strategies/run/simulate.hpp), and
-// adds what the scenario says: names, sizes, text, hashes.
+// Scenario -> RunResult: reads the calibration, simulates the job (strategies/run/simulate.hpp),
+// and adds what the scenario says: names, sizes, text, hashes.
 #pragma once
 
 #include "results/run/run_result.hpp"

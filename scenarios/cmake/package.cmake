@@ -6,7 +6,8 @@ add_library(mllmsim_core STATIC
 add_library(mllmsim::core ALIAS mllmsim_core)
 set_target_properties(mllmsim_core PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME core OUTPUT_NAME mllmsim)
 target_compile_features(mllmsim_core PUBLIC cxx_std_20)
-target_link_libraries(mllmsim_core PUBLIC Boost::headers Boost::json fmt::fmt TBB::tbb)
+target_link_libraries(mllmsim_core PUBLIC Boost::headers Boost::json fmt::fmt
+                      PRIVATE TBB::tbb tomlplusplus::tomlplusplus)
 target_include_directories(mllmsim_core INTERFACE
                            $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>

@@ -1,5 +1,5 @@
-// The tables of a run file that are not model, cluster or software, each into its part of a Job. What ties
-// them together is checked in checks.hpp, once all are read.
+// The tables of a run file that are not model, cluster or software, each into its part of a Job.
+// What ties them together is checked in checks.hpp, once all are read.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// What the training framework does, stated once per framework generation (scenarios/software); not a
-// property of model or machine.
+// What the training framework does, stated once per framework generation (scenarios/software); not
+// a property of model or machine.
 //
 // A default is Megatron-Core's of 2024, with the data-parallel overlaps that runs turn on. Where
 // each comes from is listed with the keys of scenarios (scenarios/read/software_reader.cpp), which

@@ -1,5 +1,5 @@
-// What a strategy with encoders in bubbles says of its plan: which encoder plan it chose, the bound,
-// what is hidden, and the memory over the most frugal baseline.
+// What a strategy with encoders in bubbles says of its plan: which encoder plan it chose, the
+// bound, what is hidden, and the memory over the most frugal baseline.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,7 @@
-// DeepSpeed ZeRO-3 or PyTorch FSDP (full sharding) without a pipeline: every GPU is a replica that holds 1/dp of each layer
-// and gathers the rest just before it is used (strategies/lower/sharded.cpp). All replicas meet at
-// every layer, so the slowest one's micro-batch counts.
+// DeepSpeed ZeRO-3 or PyTorch FSDP (full sharding) without a pipeline: every GPU is a replica that
+// holds 1/dp of each layer and gathers the rest just before it is used
+// (strategies/lower/sharded.cpp). All replicas meet at every layer, so the slowest one's
+// micro-batch counts.
 #include "sim/base/errors.hpp"
 #include "strategies/plans/partition.hpp"
 #include "strategies/plans/plans.hpp"

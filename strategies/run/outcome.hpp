@@ -1,5 +1,5 @@
-// What the simulation of a job says: plain values, in memory. Where the job came from (files, texts,
-// hashes) and how its outcome is shown are matters of those who ask.
+// What the simulation of a job says: plain values, in memory. Where the job came from (files,
+// texts, hashes) and how its outcome is shown are matters of those who ask.
 //
 //   GPU-days = GPUs * iteration * samples / samples per step
 //   MFU      = model FLOPs / (iteration * GPUs * peak)

@@ -3,8 +3,9 @@
 //   job + calibration -> costs -> strategy's plan -> tasks of each step -> simulation -> Outcome
 //
 // One step stands for all if all samples are alike; otherwise the chosen steps of a pass over the
-// data set are simulated on every core. Same job, same calibration: same outcome, to the bit, on any
-// number of threads (Outcome::planning aside). Throws UserError if the strategy cannot plan the job.
+// data set are simulated on every core. Same job, same calibration: same outcome, to the bit, on
+// any number of threads (Outcome::planning aside). Throws UserError if the strategy cannot plan the
+// job.
 #pragma once
 
 #include "cost_models/kernels/kernel_costs.hpp"

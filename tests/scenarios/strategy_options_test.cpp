@@ -1,5 +1,5 @@
-// Wrong options of every strategy, as a user sees them: place, key, what was expected. The small run
-// has tp 2, pp 2 and 2 + 4 blocks.
+// Wrong options of every strategy, as a user sees them: place, key, what was expected. The small
+// run has tp 2, pp 2 and 2 + 4 blocks.
 #include <gtest/gtest.h>
 
 #include "tests/scenarios/support.hpp"

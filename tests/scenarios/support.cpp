@@ -8,7 +8,6 @@
 #include "strategies/registry/registry.hpp"
 
 namespace mllmsim::test {
-using namespace costs;
 using namespace data;
 using namespace scenarios;
 namespace {

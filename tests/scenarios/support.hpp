@@ -7,7 +7,6 @@
 #include "scenarios/read/scenario.hpp"
 
 namespace mllmsim::test {
-using namespace costs;
 using namespace data;
 using namespace scenarios;
 

@@ -1,5 +1,5 @@
-// Where groups sit when NVLink domains are larger than nodes: two GB200 NVL72 racks of 18 trays with
-// 4 GPUs and 4 NICs each.
+// Where groups sit when NVLink domains are larger than nodes: two GB200 NVL72 racks of 18 trays
+// with 4 GPUs and 4 NICs each.
 #include "strategies/lower/groups.hpp"
 
 #include <gtest/gtest.h>

@@ -12,7 +12,6 @@
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
-using namespace costs;
 using namespace data;
 using namespace scenarios;
 namespace {

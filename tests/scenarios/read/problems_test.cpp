@@ -5,7 +5,6 @@
 #include "tests/scenarios/support.hpp"
 
 namespace mllmsim::test {
-using namespace costs;
 using namespace data;
 using namespace scenarios;
 namespace {

@@ -145,8 +145,8 @@ TEST(BubbleScheduler, WavesGoToTheGroupThatFinishesThemFirst) {
   EXPECT_EQ(s.estimate, us(6 + 50));
 }
 
-// The layer's parameters are there 4 after the start: the forward of 3 ends 7 after it. The start is
-// searched to 1/2000 of the LLM's step: 43 ns.
+// The layer's parameters are there 4 after the start: the forward of 3 ends 7 after it. The start
+// is searched to 1/2000 of the LLM's step: 43 ns.
 TEST(BubbleScheduler, ForwardsWaitForTheirParameters) {
   EncoderWork work = work_of(2, {compute(3, 3)}, {});
   work.gathered = {{us(4)}};

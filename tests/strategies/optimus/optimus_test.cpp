@@ -141,8 +141,8 @@ TEST(Optimus, FrozenEncodersOnlyGoForward) {
 }
 
 // A plan is indices: it holds for micro-batches of other lengths, kernels fewer or more. With the
-// LLM's tp a wave is one micro-batch, so the encoders take the sum of what each takes, or that beside
-// a collective.
+// LLM's tp a wave is one micro-batch, so the encoders take the sum of what each takes, or that
+// beside a collective.
 TEST(Optimus, APlanHoldsForOtherMicroBatches) {
   Job job = optimus_job();
   job.options["encoder_tensor_model_parallel_size"] = std::int64_t{2};

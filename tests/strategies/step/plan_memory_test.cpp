@@ -2,12 +2,12 @@
 //
 // A block of width 8 with an MLP of 32 and no biases has 4 * 8 * 8 + 2 * 8 * 32 + 2 * 16 = 800
 // parameters: 400 per GPU with tp 2. Each is 2 bytes of weights, 4 of gradients, 12 of optimizer.
-#include "strategies/run/plan_memory.hpp"
+#include "strategies/step/plan_memory.hpp"
 
 #include <gtest/gtest.h>
 
 namespace mllmsim {
-using namespace run;
+using namespace step;
 namespace {
 
 Job job_with(int zero_stage) {
