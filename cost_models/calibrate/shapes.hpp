@@ -18,7 +18,7 @@ std::vector<Task> copy_tasks(bool quick);
 std::vector<Task> communication_tasks(bool quick, int gpus, int nodes);
 std::vector<Task> overlap_tasks(bool quick, int gpus);
 
-// A linear layer's three GEMMs (cost_models/kernel.hpp).
+// A linear layer's three GEMMs (cost_models/kernels/kernel.hpp).
 std::vector<costs::Gemm> linear_layer(std::int64_t tokens, std::int64_t inputs,
                                       std::int64_t outputs);
 
