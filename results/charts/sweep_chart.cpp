@@ -170,6 +170,8 @@ void to_speedups(Points& points, const std::string& wanted) {
   std::erase_if(points.points, [&](const Point& p) {
     return !of_base.contains({p.others, p.x_word}) || p.y <= 0;
   });
+  if (points.points.empty())
+    throw UserError("command line", "", "nothing to draw: no row has GPU-days above 0");
   for (Point& p : points.points) p.y = of_base[{p.others, p.x_word}] / p.y;
 }
 

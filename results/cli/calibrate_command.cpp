@@ -2,13 +2,14 @@
 // needs a scenario, and the plot of show.
 #include <fmt/format.h>
 
-#include <iostream>
+#include <sstream>
 
 #include "cost_models/fit/calibrate_command.hpp"
 #include "cost_models/kernels/names.hpp"
 #include "results/analysis/gaps.hpp"
 #include "results/cli/calibration_plot.hpp"
 #include "results/cli/command.hpp"
+#include "results/cli/streams.hpp"
 #include "results/text/text_table.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"
@@ -29,6 +30,18 @@ constexpr const char* kShowUsage =
     "usage: mllmsim calibrate show FILE [--raw RAW ... --plot OUT]\n\n"
     "Lists every part of a calibration with its source, points and errors on held-out points.\n"
     "--plot draws what it predicts against raw measurements (JSON lines or CSV).\n";
+
+// What it writes to stdout is data for `import` and `scale`, text for the others.
+int run_in_cost_models(const Arguments& arguments) {
+  std::ostringstream out, talk;
+  const int code = fit::run_calibrate(arguments, out, talk);
+  std::string said = talk.str();
+  if (said.ends_with('\n')) said.pop_back();
+  if (!said.empty()) say(said);
+  const bool data = !arguments.empty() && (arguments[0] == "import" || arguments[0] == "scale");
+  data ? print_data(out.str()) : print_text(out.str());
+  return code;
+}
 
 int gaps_command(const Arguments& arguments) {
   po::options_description options("options");
@@ -55,14 +68,13 @@ int gaps_command(const Arguments& arguments) {
           {gap.kernel, std::string(name_of(gap.source)), fmt::format("{:.1f}%", 100 * gap.share)});
   }
   constexpr std::size_t kWidth = 100;
-  std::cout << table.text(0, kWidth)
-            << fmt::format("{} kernels, {:.1f}% of the kernel time\n", found.gaps.size(),
-                           100 * listed);
   if (values.count("out")) {
     const std::string out = values["out"].as<std::string>();
     write_file_atomically(out, fit::to_shape_lines(found.shapes));
-    std::cerr << "wrote " << out << "\n";
+    say("wrote " + out);
   }
+  print_text(table.text(0, kWidth) + fmt::format("{} kernels, {:.1f}% of the kernel time\n",
+                                                 found.gaps.size(), 100 * listed));
   return 0;
 }
 
@@ -81,10 +93,10 @@ int show_command(const Arguments& arguments) {
     if (words.size() != 1) throw UserError("command line", "", "expected one calibration to plot");
     const std::string out = values["plot"].as<std::string>();
     plot::save(draw_calibration(words.front(), values), out);
-    std::cerr << "wrote " << out << "\n";
+    say("wrote " + out);
   }
   words.insert(words.begin(), "show");
-  return fit::run_calibrate(words, std::cout, std::cerr);
+  return run_in_cost_models(words);
 }
 
 }  // namespace
@@ -94,7 +106,7 @@ int calibrate_command(const Arguments& arguments) {
     return gaps_command({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "show")
     return show_command({arguments.begin() + 1, arguments.end()});
-  return fit::run_calibrate(arguments, std::cout, std::cerr);
+  return run_in_cost_models(arguments);
 }
 
 }  // namespace mllmsim::cli

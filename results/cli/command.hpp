@@ -28,6 +28,9 @@ int report_command(const Arguments& arguments);
 int trace_command(const Arguments& arguments);
 int validate_command(const Arguments& arguments);
 
+// Whether a word of the command line is key=value, and not a file that is there.
+bool is_override(const std::string& word);
+
 // Parses `arguments` into options and positional words. Returns false after printing `usage` and
 // the options for --help. Unknown or malformed options are a UserError.
 bool parse(const Arguments& arguments, const std::string& usage,

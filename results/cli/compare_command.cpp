@@ -1,8 +1,7 @@
 // mllmsim compare RUNS...: results beside each other, with speed-ups over a baseline.
-#include <iostream>
-
 #include "results/analysis/compare.hpp"
 #include "results/cli/command.hpp"
+#include "results/cli/streams.hpp"
 #include "results/text/json.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/tables/csv.hpp"
@@ -50,16 +49,15 @@ int compare_command(const Arguments& arguments) {
   if (by.empty() && is_strategy_of(baseline, runs)) by = "strategy";
   runs = analysis::compared(std::move(runs), baseline, by);
   if (values.count("json"))
-    std::cout << results::to_json(analysis::comparison_table(runs), "runs");
+    print_data(results::to_json(analysis::comparison_table(runs), "runs"));
   else if (values.count("csv"))
-    std::cout << tables::to_csv(analysis::comparison_table(runs));
+    print_data(tables::to_csv(analysis::comparison_table(runs)));
   else if (values.count("markdown"))
-    std::cout << analysis::comparison_text(runs).markdown()
-              << (by.empty() ? "" : "\n" + analysis::summary_by(runs, by).markdown());
+    print_text(analysis::comparison_text(runs).markdown() +
+               (by.empty() ? "" : "\n" + analysis::summary_by(runs, by).markdown()));
   else
-    std::cout << analysis::comparison_text(runs).text(0, kWidth)
-              << (by.empty() ? "" : "\n" + analysis::summary_by(runs, by).text(0, kWidth));
-  std::cout.flush();
+    print_text(analysis::comparison_text(runs).text(0, kWidth) +
+               (by.empty() ? "" : "\n" + analysis::summary_by(runs, by).text(0, kWidth)));
   return 0;
 }
 

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <iostream>
 #include <memory>
 
 #include "results/analysis/explain.hpp"
 #include "results/cli/command.hpp"
+#include "results/cli/streams.hpp"
 #include "results/run/run_tables.hpp"
 #include "scenarios/files/input_files.hpp"
 #include "scenarios/read/scenario.hpp"
@@ -61,19 +61,18 @@ int explain_command(const Arguments& arguments) {
   po::variables_map values;
   std::vector<std::string> words, runs, overrides;
   if (!parse(arguments, kUsage, options, values, words)) return 0;
-  std::error_code error;
-  for (const std::string& word : words)
-    (word.find('=') != std::string::npos && !fs::exists(word, error) ? overrides : runs)
-        .push_back(word);
+  for (const std::string& word : words) (is_override(word) ? overrides : runs).push_back(word);
   if (runs.size() != 1)
     throw UserError("command line", "",
                     fmt::format("explain needs one run, found {}", runs.size()));
+  std::error_code error;
   const bool directory = fs::is_directory(runs.front(), error);
   const analysis::Explanation e = analysis::explain(directory ? read_result(runs.front(), overrides)
                                                               : read_file(runs.front(), overrides));
-  std::cout << (values.count("json") ? analysis::explanation_json(e)
-                                     : analysis::explanation_text(e));
-  std::cout.flush();
+  if (values.count("json"))
+    print_data(analysis::explanation_json(e));
+  else
+    print_text(analysis::explanation_text(e));
   return 0;
 }
 

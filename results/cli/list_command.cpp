@@ -2,10 +2,11 @@
 // [software] with their defaults, data sheets of GPUs, a line each.
 #include <fmt/format.h>
 
-#include <iostream>
+#include <algorithm>
 
 #include "cost_models/kernels/gpus.hpp"
 #include "results/cli/command.hpp"
+#include "results/cli/streams.hpp"
 #include "scenarios/files/shipped_files.hpp"
 #include "scenarios/read/software_reader.hpp"
 #include "sim/base/errors.hpp"
@@ -16,53 +17,63 @@ namespace po = boost::program_options;
 namespace mllmsim::cli {
 namespace {
 
-void print(const std::string& title, const std::vector<scenarios::ShippedFile>& files) {
-  std::cout << title << "\n";
-  for (const scenarios::ShippedFile& f : files) fmt::print("  {:<34} {}\n", f.name, f.description);
+std::string files_text(const std::string& title, const std::vector<scenarios::ShippedFile>& files) {
+  std::string out = title + "\n";
+  for (const scenarios::ShippedFile& f : files)
+    out += fmt::format("  {:<34} {}\n", f.name, f.description);
+  return out;
 }
 
-void print_strategies() {
-  std::cout << "strategies\n";
+std::string strategies_text() {
+  std::string out = "strategies\n";
   for (const Strategy& s : strategies()) {
-    fmt::print("  {:<34} {}\n", s.name, s.description);
+    out += fmt::format("  {:<34} {}\n", s.name, s.description);
     for (const OptionSpec& o : s.options) {
       std::string choices;
       for (const std::string& c : o.choices) choices += (choices.empty() ? ": " : " | ") + c;
-      fmt::print("    {:<32} {}{}\n", o.name, o.description, choices);
+      out += fmt::format("    {:<32} {}{}\n", o.name, o.description, choices);
     }
   }
+  return out;
 }
 
-void print_settings() {
-  std::cout << "settings (software.*: default, and where it comes from)\n";
+std::string settings_text() {
+  std::string out = "settings (software.*: default, and where it comes from)\n";
   for (const scenarios::SoftwareSetting& s : scenarios::software_settings({}))
-    fmt::print("  {:<38} {:<10} {}\n", s.key, s.value, s.source);
+    out += fmt::format("  {:<38} {:<10} {}\n", s.key, s.value, s.source);
+  return out;
 }
 
-void print_gpus() {
-  std::cout
-      << "gpus (data sheets: TFLOP/s bf16, memory GB, GB/s, NVLink GB/s per direction, SMs)\n";
+std::string gpus_text() {
+  std::string out =
+      "gpus (data sheets: TFLOP/s bf16, memory GB, GB/s, NVLink GB/s per direction, SMs)\n";
   for (const costs::DataSheet& s : costs::data_sheets())
-    fmt::print("  {:<18} {:>6g} {:>4g} {:>5g} {:>4g} {:>4}  {}\n", s.name, s.gpu.peak.value / 1e12,
-               static_cast<double>(s.memory.value) / 1e9, s.gpu.memory_bandwidth.value / 1e9,
-               s.gpu.nvlink_bandwidth.value / 1e9, s.gpu.sms, s.gpu.from);
+    out += fmt::format("  {:<18} {:>6g} {:>4g} {:>5g} {:>4g} {:>4}  {}\n", s.name,
+                       s.gpu.peak.value / 1e12, static_cast<double>(s.memory.value) / 1e9,
+                       s.gpu.memory_bandwidth.value / 1e9, s.gpu.nvlink_bandwidth.value / 1e9,
+                       s.gpu.sms, s.gpu.from);
+  return out;
 }
 
 }  // namespace
 
 int list_command(const Arguments& arguments) {
-  const std::vector<std::pair<std::string, void (*)()>> sections = {
-      {"strategies", print_strategies},
-      {"models", [] { print("models", scenarios::shipped_models()); }},
-      {"encoders", [] { print("encoders (parts for models)", scenarios::shipped_encoders()); }},
-      {"clusters", [] { print("clusters", scenarios::shipped_clusters()); }},
+  const std::vector<std::pair<std::string, std::string (*)()>> sections = {
+      {"strategies", strategies_text},
+      {"models", [] { return files_text("models", scenarios::shipped_models()); }},
+      {"encoders",
+       [] { return files_text("encoders (parts for models)", scenarios::shipped_encoders()); }},
+      {"clusters", [] { return files_text("clusters", scenarios::shipped_clusters()); }},
       {"software",
-       [] { print("software (framework generations)", scenarios::shipped_software()); }},
-      {"settings", print_settings},
-      {"gpus", print_gpus},
-      {"published", [] { print("published (for validate)", scenarios::shipped_published()); }},
-      {"runs", [] { print("runs", scenarios::shipped_runs()); }},
-      {"data", [] { print("data sets (for pack)", scenarios::shipped_data_sets()); }},
+       [] {
+         return files_text("software (framework generations)", scenarios::shipped_software());
+       }},
+      {"settings", settings_text},
+      {"gpus", gpus_text},
+      {"published",
+       [] { return files_text("published (for validate)", scenarios::shipped_published()); }},
+      {"runs", [] { return files_text("runs", scenarios::shipped_runs()); }},
+      {"data", [] { return files_text("data sets (for pack)", scenarios::shipped_data_sets()); }},
   };
   po::variables_map values;
   std::vector<std::string> wanted;
@@ -80,8 +91,8 @@ int list_command(const Arguments& arguments) {
                       "published, runs or data");
   }
   for (const auto& [name, show] : sections)
-    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end()) show();
-  std::fflush(stdout);
+    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end())
+      print_text(show());
   return 0;
 }
 

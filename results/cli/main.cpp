@@ -3,12 +3,14 @@
 #include <malloc.h>
 
 #include <cstdlib>
-#include <iostream>
+#include <filesystem>
 
 #include "results/cli/command.hpp"
+#include "results/cli/streams.hpp"
 #include "results/run/version.hpp"
 #include "scenarios/parquet/parquet_lengths.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim::cli {
 namespace {
@@ -28,47 +30,67 @@ constexpr Command kCommands[] = {
     {"list", "show strategies and the shipped models, clusters and runs", list_command},
 };
 
-void print_help() {
-  std::cout << "mllmsim " << results::version()
-            << ": simulates training of multimodal LLMs on GPU clusters\n\n"
-            << "usage: mllmsim COMMAND [arguments]      mllmsim COMMAND --help\n\n";
-  for (const Command& c : kCommands)
-    std::cout << fmt::format("  {:<10} {}\n", c.name, c.description);
-  std::cout << "\nexit codes: 0 done, 2 wrong input, 3 the machine (disk, missing program)\n";
+std::string help() {
+  std::string out = fmt::format(
+      "mllmsim {}: simulates training of multimodal LLMs on GPU clusters\n\n"
+      "usage: mllmsim COMMAND [arguments]      mllmsim COMMAND --help\n\n",
+      results::version());
+  for (const Command& c : kCommands) out += fmt::format("  {:<10} {}\n", c.name, c.description);
+  return out +
+         "\nexit codes: 0 done, 2 wrong input, 3 the machine (disk, missing program),\n"
+         "141 the reader of the output has gone\n";
 }
 
 int dispatch(const Arguments& arguments) {
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
       arguments[0] == "help")
-    return print_help(), 0;
-  if (arguments[0] == "--version") return std::cout << "mllmsim " << results::version() << "\n", 0;
+    return print_text(help()), 0;
+  if (arguments[0] == "--version")
+    return print_text(fmt::format("mllmsim {}\n", results::version())), 0;
   for (const Command& c : kCommands)
     if (arguments[0] == c.name) return c.run({arguments.begin() + 1, arguments.end()});
   throw UserError("command line", arguments[0], "no such command; `mllmsim --help` lists them");
+}
+
+// Each problem is one line, whatever the input has in its keys.
+int wrong_input(const UserError& e) {
+  for (const Problem& p : e.problems()) say("error: " + printable(p.text()));
+  return 2;
+}
+
+int environment_failed(const std::string& what) {
+  say("error: " + what);
+  return 3;
+}
+
+int guarded_dispatch(const Arguments& arguments) {
+  try {
+    return dispatch(arguments);
+  } catch (const UserError& e) {
+    return wrong_input(e);
+  } catch (const EnvironmentError& e) {
+    return environment_failed(e.what());
+  } catch (const std::filesystem::filesystem_error& e) {
+    return environment_failed(e.what());
+  } catch (const std::bad_alloc&) {
+    return environment_failed("out of memory");
+  } catch (const ReaderGone&) {
+    return kReaderGone;
+  } catch (const std::exception& e) {
+    say(fmt::format("internal error: {}\nPlease report this with the scenario.", e.what()));
+    std::abort();
+  }
 }
 
 }  // namespace
 }  // namespace mllmsim::cli
 
 int main(int argc, char** argv) {
+  mllmsim::cli::prepare_streams();
   // Every simulated step takes and frees tens of megabytes: keep the pages.
   constexpr int kKept = 1 << 30;
   mallopt(M_MMAP_THRESHOLD, kKept);
   mallopt(M_TRIM_THRESHOLD, kKept);
   mllmsim::scenarios::register_parquet_lengths();
-  try {
-    return mllmsim::cli::dispatch({argv + 1, argv + argc});
-  } catch (const mllmsim::UserError& e) {
-    for (const mllmsim::Problem& p : e.problems()) std::cerr << "error: " << p.text() << "\n";
-    return 2;
-  } catch (const mllmsim::EnvironmentError& e) {
-    std::cerr << "error: " << e.what() << "\n";
-    return 3;
-  } catch (const std::bad_alloc&) {
-    std::cerr << "error: out of memory\n";
-    return 3;
-  } catch (const std::exception& e) {
-    std::cerr << "internal error: " << e.what() << "\nPlease report this with the scenario.\n";
-    std::abort();
-  }
+  return mllmsim::cli::guarded_dispatch({argv + 1, argv + argc});
 }

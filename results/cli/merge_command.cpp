@@ -1,7 +1,8 @@
 // mllmsim merge DIR...: the shards of a sweep as if it had run in one piece.
-#include <iostream>
+#include <fmt/format.h>
 
 #include "results/cli/command.hpp"
+#include "results/cli/streams.hpp"
 #include "results/sweep/sweep_tables.hpp"
 #include "sim/base/errors.hpp"
 
@@ -43,7 +44,7 @@ int merge_command(const Arguments& arguments) {
       values.count("out") ? fs::path(values["out"].as<std::string>()) : common_parent(directories);
   const sweep::SweepTables tables = sweep::merge_sweeps(directories);
   sweep::write_sweep(tables, out);
-  std::cerr << "wrote " << out.string() << ", " << tables.runs.rows() << " points\n";
+  say(fmt::format("wrote {}, {} points", out.string(), tables.runs.rows()));
   return 0;
 }
 

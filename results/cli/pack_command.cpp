@@ -4,9 +4,9 @@
 
 #include <boost/json.hpp>
 #include <chrono>
-#include <iostream>
 
 #include "results/cli/command.hpp"
+#include "results/cli/streams.hpp"
 #include "results/run/version.hpp"
 #include "results/text/text_table.hpp"
 #include "scenarios/data_sets/data_lengths.hpp"
@@ -122,7 +122,7 @@ void write_membership(const data::DataSet& data, const data::Packing& packing,
                                      {"seed", std::to_string(options.seed)},
                                      {"version", std::string(results::version())}};
   tables::write_parquet(membership(data, packing), metadata, path);
-  std::cerr << "wrote " << path << "\n";
+  say("wrote " + path);
 }
 
 double above(std::size_t packs, std::size_t bound) {
@@ -275,9 +275,10 @@ int pack_command(const Arguments& arguments) {
     if (values.count("out"))
       write_membership(data, packing, algorithm, chosen, words[0], values["out"].as<std::string>());
   }
-  std::cout << (values.count("json") ? to_json(data, chosen, bound, all)
-                                     : summary(data, chosen, bound, all));
-  std::cout.flush();
+  if (values.count("json"))
+    print_data(to_json(data, chosen, bound, all));
+  else
+    print_text(summary(data, chosen, bound, all));
   return 0;
 }
 

@@ -1,15 +1,21 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
-#include <iostream>
+#include <filesystem>
 #include <sstream>
 
 #include "results/cli/command.hpp"
+#include "results/cli/streams.hpp"
 #include "sim/base/errors.hpp"
 
 namespace po = boost::program_options;
 
 namespace mllmsim::cli {
+
+bool is_override(const std::string& word) {
+  std::error_code error;  // too long a name, say: no file then
+  return word.find('=') != std::string::npos && !std::filesystem::exists(word, error);
+}
 
 bool parse(const Arguments& arguments, const std::string& usage, po::options_description options,
            po::variables_map& values, std::vector<std::string>& words) {
@@ -28,7 +34,7 @@ bool parse(const Arguments& arguments, const std::string& usage, po::options_des
   if (!values.count("help")) return true;
   std::ostringstream text;
   text << options;
-  std::cout << usage << "\n" << text.str();
+  print_text(usage + "\n" + text.str());
   return false;
 }
 

@@ -3,12 +3,12 @@
 
 #include <array>
 #include <filesystem>
-#include <iostream>
 
 #include "results/charts/table_charts.hpp"
 #include "results/charts/timeline_chart.hpp"
 #include "results/cli/calibration_plot.hpp"
 #include "results/cli/command.hpp"
+#include "results/cli/streams.hpp"
 #include "results/run/run_tables.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"
@@ -35,6 +35,11 @@ constexpr const char* kUsage =
 
 using Paths = std::vector<std::string>;
 
+bool is_folder(const fs::path& path) {
+  std::error_code error;  // a name too long or a loop of links is none
+  return fs::is_directory(path, error);
+}
+
 std::vector<results::RunResult> read_runs(const Paths& paths) {
   std::vector<results::RunResult> runs;
   for (const std::string& path : paths) runs.push_back(results::read_run(path));
@@ -54,8 +59,7 @@ tables::Table read_rows(const Paths& paths) {
   tables::Table all;
   for (const std::string& path : paths) {
     const tables::Table one =
-        tables::read_parquet(fs::is_directory(path) ? fs::path(path) / "runs.parquet"
-                                                    : fs::path(path))
+        tables::read_parquet(is_folder(path) ? fs::path(path) / "runs.parquet" : fs::path(path))
             .table;
     if (all.columns.empty()) {
       all = one;
@@ -93,7 +97,7 @@ charts::SweepPicture sweep_picture(const po::variables_map& values) {
 
 // validation.parquet, or the directory it is in.
 tables::Table validation_rows(const fs::path& path) {
-  return tables::read_parquet(fs::is_directory(path) ? path / "validation.parquet" : path).table;
+  return tables::read_parquet(is_folder(path) ? path / "validation.parquet" : path).table;
 }
 
 struct Kind {
@@ -145,14 +149,14 @@ const Kind& kind_of(const std::string& name) {
 }
 
 fs::path default_out(const std::string& kind, const fs::path& path) {
-  return (fs::is_directory(path) ? path : path.parent_path()) / (kind + ".svg");
+  return (is_folder(path) ? path : path.parent_path()) / (kind + ".svg");
 }
 
 // Without gnuplot there is no picture, but what it would show is still worth having.
 void draw(const plot::Chart& chart, const fs::path& out, const po::variables_map& values) {
   const auto write_data = [&](const fs::path& file) {
     write_file_atomically(file, plot::to_csv(chart));
-    std::cerr << "wrote " << file.string() << "\n";
+    say("wrote " + file.string());
   };
   if (values.count("data")) write_data(values["data"].as<std::string>());
   try {
@@ -161,7 +165,7 @@ void draw(const plot::Chart& chart, const fs::path& out, const po::variables_map
     if (!values.count("data")) write_data(fs::path(out).replace_extension(".csv"));
     throw;
   }
-  std::cerr << "wrote " << out.string() << "\n";
+  say("wrote " + out.string());
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // mllmsim report RUNS... --out report.html: one page about some runs.
-#include <iostream>
-
 #include "results/cli/command.hpp"
+#include "results/cli/streams.hpp"
 #include "results/report/report.hpp"
 #include "results/run/run_tables.hpp"
 #include "sim/base/errors.hpp"
@@ -42,8 +41,8 @@ int report_command(const Arguments& arguments) {
   const std::string page = report::to_html(runs, notes);
   const std::string out = values["out"].as<std::string>();
   write_file_atomically(out, page);
-  for (const std::string& note : notes) std::cerr << "without pictures: " << note << "\n";
-  std::cerr << "wrote " << out << "\n";
+  for (const std::string& note : notes) say("without pictures: " + note);
+  say("wrote " + out);
   return 0;
 }
 

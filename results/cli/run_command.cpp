@@ -6,10 +6,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 
 #include "results/cli/command.hpp"
+#include "results/cli/directory_name.hpp"
+#include "results/cli/streams.hpp"
 #include "results/run/run_scenario.hpp"
 #include "results/run/run_tables.hpp"
 #include "results/text/json.hpp"
@@ -34,13 +35,7 @@ constexpr const char* kUsage =
 fs::path directory_of(const scenarios::Scenario& scenario,
                       const std::vector<std::string>& overrides, const std::optional<fs::path>& out,
                       bool several) {
-  std::string name = scenario.job.name;
-  for (std::string o : overrides) {
-    for (char& c : o)
-      if (c == '/' || c == ' ') c = '_';
-    name += "+" + o;
-  }
-  if (!out) return fs::path("results") / "runs" / name;
+  if (!out) return fs::path("results") / "runs" / directory_name(scenario.job.name, overrides);
   return several ? *out / scenario.job.name : *out;
 }
 
@@ -85,8 +80,7 @@ int run_command(const Arguments& arguments) {
   po::variables_map values;
   std::vector<std::string> words, files, overrides;
   if (!parse(arguments, kUsage, options, values, words)) return 0;
-  for (const std::string& word : words)
-    (word.find('=') != std::string::npos && !fs::exists(word) ? overrides : files).push_back(word);
+  for (const std::string& word : words) (is_override(word) ? overrides : files).push_back(word);
   if (values.count("strategy"))
     overrides.push_back("strategy.name=" + values["strategy"].as<std::string>());
   if (files.empty())
@@ -118,15 +112,16 @@ int run_command(const Arguments& arguments) {
     }
   });
 
-  std::cout << (values.count("json") ? results::to_json(results)
-                                     : results::summaries(results, {results::utf8_locale()}));
-  std::cout.flush();
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     results::write_run(results[i], directories[i]);
     if (results[i].planning > Seconds{0.01})
-      std::cerr << fmt::format("planned in {:.2f} s\n", results[i].planning.value);
-    std::cerr << "wrote " << directories[i].string() << "\n";
+      say(fmt::format("planned in {:.2f} s", results[i].planning.value));
+    say("wrote " + directories[i].string());
   }
+  if (values.count("json"))
+    print_data(results::to_json(results));
+  else
+    print_text(results::summaries(results, {results::utf8_locale()}));
   return 0;
 }
 

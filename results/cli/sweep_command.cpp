@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 
 #include "results/cli/command.hpp"
+#include "results/cli/directory_name.hpp"
 #include "results/cli/interrupt.hpp"
+#include "results/cli/streams.hpp"
 #include "results/run/run_tables.hpp"
 #include "results/sweep/run_sweep.hpp"
 #include "results/sweep/slurm.hpp"
@@ -19,7 +20,6 @@
 #include "scenarios/read/scenario.hpp"
 #include "scenarios/tree/toml_parse.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/base/hash.hpp"
 
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
@@ -69,26 +69,15 @@ sweep::Shard parse_shard(const std::string& text) {
 
 // Sweeps of one run over different keys are kept apart; one with more values extends the other.
 fs::path default_directory(const sweep::SweepJob& job) {
-  std::string name = job.file.stem().string();
-  const auto add = [&](std::string part) {
-    for (char& c : part)
-      if (c == '/' || c == ' ') c = '_';
-    name += "+" + part;
-  };
-  for (const std::string& o : job.overrides) add(o);
-  for (const std::string& key : job.sweep.keys()) add(key);
-  constexpr std::size_t kLongest = 200;  // of the 255 bytes that file systems allow
-  if (name.size() > kLongest) name = name.substr(0, kLongest - 17) + "+" + hash_text(name);
-  return fs::path("results") / "sweeps" / name;
+  std::vector<std::string> parts = job.overrides;
+  for (const std::string& key : job.sweep.keys()) parts.push_back(key);
+  return fs::path("results") / "sweeps" / directory_name(job.file.stem().string(), parts);
 }
 
 sweep::SweepJob read_job(const std::vector<std::string>& words, const po::variables_map& values) {
   sweep::SweepJob job;
   std::vector<std::string> files;
-  std::error_code error;
-  for (const std::string& word : words)
-    (word.find('=') != std::string::npos && !fs::exists(word, error) ? job.overrides : files)
-        .push_back(word);
+  for (const std::string& word : words) (is_override(word) ? job.overrides : files).push_back(word);
   if (files.size() != 1)
     throw UserError("command line", "",
                     fmt::format("sweep needs one scenario file, found {}; `mllmsim list runs` "
@@ -112,18 +101,19 @@ fs::path directory_of(const sweep::SweepJob& job, const po::variables_map& value
 }
 
 void report(const sweep::SweepJob& job, const sweep::SweepResult& result, bool json,
-            const sweep::SweepTables& tables) {
+            const sweep::SweepTables& tables, const fs::path& directory) {
   if (result.found > 0)
-    std::cerr << fmt::format("{} of {} points were finished before\n", result.found,
-                             result.points.size());
+    say(fmt::format("{} of {} points were finished before", result.found, result.points.size()));
   if (result.aside > 0)
-    std::cerr << fmt::format(
+    say(fmt::format(
         "{} earlier results are of other points, or of a scenario, calibration or version that "
-        "changed; they do not count\n",
-        result.aside);
-  std::cout << (json ? results::to_json(tables.runs, "points")
-                     : sweep::sweep_summary(job.sweep, result));
-  std::cout.flush();
+        "changed; they do not count",
+        result.aside));
+  say("wrote " + directory.string());
+  if (json)
+    print_data(results::to_json(tables.runs, "points"));
+  else
+    print_text(sweep::sweep_summary(job.sweep, result));
 }
 
 // The same sweep for a task of Slurm's.
@@ -165,27 +155,28 @@ int launch(const sweep::SweepJob& job, const sweep::SlurmSweep& sweep,
   scenarios::InputFiles files;
   sweep::require_readable(job, files);  // before anything is submitted
   const sweep::SlurmJobs jobs = sweep::submit(sweep);
-  std::cerr << fmt::format("{} Slurm jobs {} ({} shards) and {} (merge)\n",
-                           jobs.submitted ? "submitted" : "found running:", jobs.array,
-                           sweep.shards, jobs.merge);
+  say(fmt::format("{} Slurm jobs {} ({} shards) and {} (merge)",
+                  jobs.submitted ? "submitted" : "found running:", jobs.array, sweep.shards,
+                  jobs.merge));
   if (values.count("detach")) return 0;
   const Interrupt interrupt;
   Progress progress(stderr);
   if (!sweep::wait_for(sweep, jobs, progress, Interrupt::requested)) {
-    std::cerr << fmt::format(
-        "jobs {0} and {1} go on without us; the same command waits for them "
-        "again, scancel {0} {1} stops them\n",
-        jobs.array, jobs.merge);
+    say(
+        fmt::format("jobs {0} and {1} go on without us; the same command waits for them "
+                    "again, scancel {0} {1} stops them",
+                    jobs.array, jobs.merge));
     return Interrupt::exit_code();
   }
   results::RunRows rows = results::read_runs(sweep.directory / "runs.parquet");
   sweep::SweepResult result;
   for (std::size_t p = 0; p < rows.runs.size(); ++p) result.points.push_back(p);
   result.runs = std::move(rows.runs);
-  std::cout << (values.count("json") ? results::to_json(rows.table, "points")
-                                     : sweep::sweep_summary(job.sweep, result));
-  std::cout.flush();
-  std::cerr << "wrote " << sweep.directory.string() << "\n";
+  say("wrote " + sweep.directory.string());
+  if (values.count("json"))
+    print_data(results::to_json(rows.table, "points"));
+  else
+    print_text(sweep::sweep_summary(job.sweep, result));
   return 0;
 }
 
@@ -212,16 +203,13 @@ int sweep_command(const Arguments& arguments) {
   const sweep::SweepResult result =
       sweep::run_sweep(job, directory, progress, Interrupt::requested);
   if (result.interrupted) {
-    std::cerr << fmt::format(
-        "interrupted; finished points are in {}, and the same command "
-        "continues\n",
-        directory.string());
+    say(fmt::format("interrupted; finished points are in {}, and the same command continues",
+                    directory.string()));
     return Interrupt::exit_code();
   }
   const sweep::SweepTables tables = sweep::tables_of(job.sweep, result);
-  report(job, result, values.count("json") > 0, tables);
   sweep::write_sweep(tables, directory);
-  std::cerr << "wrote " << directory.string() << "\n";
+  report(job, result, values.count("json") > 0, tables, directory);
   return 0;
 }
 

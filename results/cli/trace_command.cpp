@@ -1,7 +1,6 @@
 // mllmsim trace RUN --out x.json[.gz]: a run's timeline for trace viewers.
-#include <iostream>
-
 #include "results/cli/command.hpp"
+#include "results/cli/streams.hpp"
 #include "results/run/run_tables.hpp"
 #include "results/trace/trace.hpp"
 #include "sim/base/errors.hpp"
@@ -40,7 +39,7 @@ int trace_command(const Arguments& arguments) {
   if (values.count("ranks")) choice.ranks = charts::parse_ranks(values["ranks"].as<std::string>());
   const std::string trace = results::to_trace(results::read_run(words.front()), choice);
   write_file_atomically(out, out.ends_with(".gz") ? tables::gzip(trace) : trace);
-  std::cerr << "wrote " << out << "\n";
+  say("wrote " + out);
   return 0;
 }
 

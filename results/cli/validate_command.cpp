@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "results/cli/command.hpp"
+#include "results/cli/streams.hpp"
 #include "results/run/version.hpp"
 #include "results/validation/validation_report.hpp"
 #include "scenarios/files/shipped_files.hpp"
@@ -113,8 +114,7 @@ int validate_command(const Arguments& arguments) {
   po::variables_map values;
   std::vector<std::string> words, files, overrides;
   if (!parse(arguments, kUsage, options, values, words)) return 0;
-  for (const std::string& word : words)
-    (word.find('=') != std::string::npos && !fs::exists(word) ? overrides : files).push_back(word);
+  for (const std::string& word : words) (is_override(word) ? overrides : files).push_back(word);
   std::optional<tbb::global_control> limit;
   if (values.count("threads")) {
     if (values["threads"].as<unsigned>() == 0)
@@ -128,24 +128,22 @@ int validate_command(const Arguments& arguments) {
   const bool page = values.count("page") > 0;
   std::vector<validation::SensitivityRow> changes;
   if (page || values.count("sensitivity")) changes = validation::sensitivity(families);
-  if (values.count("json")) {
-    std::cout << validation::validation_json(validation, families, changes);
-  } else {
-    std::cout << validation::validation_text(validation, families);
-    if (values.count("sensitivity")) std::cout << validation::sensitivity_text(changes);
-  }
-  std::cout.flush();
   for (const scenarios::PublishedFamily& f : families)
-    if (!f.skipped.empty()) std::cerr << f.source << ": skipped: " << f.skipped << "\n";
+    if (!f.skipped.empty()) say(f.source + ": skipped: " + f.skipped);
   const fs::path out = values["out"].as<std::string>();
   if (out.has_parent_path()) make_directories(out.parent_path());
   tables::write_parquet(validation::validation_table(validation), metadata_of(validation), out);
-  std::cerr << "wrote " << out.string() << "\n";
+  say("wrote " + out.string());
   if (page) {
     write_file_atomically(values["page"].as<std::string>(),
                           validation::validation_page(validation, families, changes));
-    std::cerr << "wrote " << values["page"].as<std::string>() << "\n";
+    say("wrote " + values["page"].as<std::string>());
   }
+  if (values.count("json"))
+    print_data(validation::validation_json(validation, families, changes));
+  else
+    print_text(validation::validation_text(validation, families) +
+               (values.count("sensitivity") ? validation::sensitivity_text(changes) : ""));
   return 0;
 }
 

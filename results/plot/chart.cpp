@@ -22,8 +22,11 @@ PictureFormat format_of(const std::filesystem::path& file) {
   throw UserError(file.string(), "", "expected a file name that ends in .svg, .png or .pdf");
 }
 
+// Charts leave out what a logarithm does not take; that a table has no number is the table's fault.
 void check_value(double v, bool log) {
-  check(std::isfinite(v) && (!log || v > 0), "a chart's values fit its axes");
+  if (!std::isfinite(v))
+    throw UserError("", "", "cannot be drawn: a value of the table is infinite or not a number");
+  check(!log || v > 0, "a chart's values fit its axes");
 }
 
 void check_chart(const Chart& chart) {

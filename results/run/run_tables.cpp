@@ -194,7 +194,8 @@ RunResult read_run(const std::filesystem::path& dir) {
   RunResult run = std::move(rows.runs.front());
   if (const auto it = rows.metadata.find("scenario"); it != rows.metadata.end())
     run.scenario_text = it->second;
-  if (std::filesystem::exists(dir / "plan.parquet"))  // older runs have none
+  std::error_code error;
+  if (std::filesystem::exists(dir / "plan.parquet", error))  // older runs have none
     run.facts = read_rows<Fact>(dir / "plan.parquet");
   run.stages = read_rows<StageRow>(dir / "stages.parquet");
   run.steps = read_rows<StepRow>(dir / "steps.parquet");

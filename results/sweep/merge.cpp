@@ -6,6 +6,7 @@
 
 #include "results/sweep/sweep_tables.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim::sweep {
 namespace {
@@ -81,8 +82,11 @@ tables::Table joined(const std::vector<Part>& parts,
   std::map<std::int64_t, std::vector<std::size_t>> rows;  // of each point, in its part
   for (const Part& part : parts) {
     const auto& points = points_of(part, (part.*file).table);
-    for (std::size_t row = 0; row < points.size(); ++row)
-      if (owner.at(points[row]) == &part) rows[points[row]].push_back(row);
+    for (std::size_t row = 0; row < points.size(); ++row) {
+      const auto it = owner.find(points[row]);
+      if (it == owner.end()) wrong(part.directory, "has stages of a point that it does not have");
+      if (it->second == &part) rows[points[row]].push_back(row);
+    }
   }
   tables::Table out = like((parts.front().*file).table);
   for (const auto& [point, own] : rows)
@@ -126,7 +130,14 @@ void require_alike(const std::vector<Part>& parts) {
 }
 
 void require_all(const std::map<std::int64_t, const Part*>& owner, const Part& part) {
-  const auto points = static_cast<std::size_t>(std::stoull(text(part, "points")));
+  const auto written = to_number<std::size_t>(text(part, "points"));
+  const auto beyond = [&](std::int64_t p) {
+    return p < 0 || static_cast<std::size_t>(p) >= *written;
+  };
+  if (!written ||
+      (!owner.empty() && (beyond(owner.begin()->first) || beyond(owner.rbegin()->first))))
+    wrong(part.directory, "is not the result of a sweep");
+  const std::size_t points = *written;
   if (owner.size() == points) return;
   std::int64_t missing = 0;
   while (owner.contains(missing)) ++missing;

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim::results {
 namespace {
@@ -43,8 +44,13 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
   return out;
 }
 
+TextTable::TextTable(std::vector<TextColumn> columns) : columns_(std::move(columns)) {
+  for (TextColumn& column : columns_) column.heading = printable(column.heading);
+}
+
 void TextTable::add_row(std::vector<std::string> cells) {
   check(cells.size() == columns_.size(), "a table row has as many cells as there are headings");
+  for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
 }
 

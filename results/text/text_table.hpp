@@ -18,8 +18,8 @@ struct TextColumn {
 
 class TextTable {
  public:
-  explicit TextTable(std::vector<TextColumn> columns) : columns_(std::move(columns)) {}
-
+  // Headings and cells may come from any input: control characters in them are escaped.
+  explicit TextTable(std::vector<TextColumn> columns);
   void add_row(std::vector<std::string> cells);
 
   // Every line starts with `indent` blanks, has no blanks at its end and ends with a newline. Lines

@@ -104,10 +104,10 @@ namespace {
 data::DataSet load(const std::string& name, const std::filesystem::path& folder,
                    const std::vector<std::string>& changes, std::uint64_t seed) {
   const std::filesystem::path beside = folder / name;
-  if (is_lengths_file(name))
-    return read_lengths(std::filesystem::exists(beside) ? beside : std::filesystem::path(name));
-  return generate(read_mixture(std::filesystem::exists(beside) ? beside.string() : name, changes),
-                  seed);
+  std::error_code error;
+  const std::string found = std::filesystem::exists(beside, error) ? beside.string() : name;
+  if (is_lengths_file(name)) return read_lengths(found);
+  return generate(read_mixture(found, changes), seed);
 }
 
 Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std::uint64_t seed,

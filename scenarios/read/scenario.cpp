@@ -19,6 +19,7 @@
 #include "scenarios/tree/merge.hpp"
 #include "scenarios/tree/toml_parse.hpp"
 #include "sim/base/hash.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim::scenarios {
 namespace {
@@ -32,6 +33,18 @@ fs::path existing(const std::string& name, ShippedKind kind) {
   fs::path located = locate(name, kind, "");
   if (!fs::exists(located, error)) throw UserError(name, "", not_found(name, kind, located));
   return located;
+}
+
+// Results go to a directory of the run's name, so a name stays within one file name. Returns what
+// is wrong, or nothing.
+std::string_view wrong_name(const std::string& name) {
+  constexpr std::size_t kLongest = 120;  // leaves room for what the command line changes
+  if (name.empty()) return "it is empty";
+  if (name.size() > kLongest) return "it is longer than 120 bytes";
+  if (name.front() == '.') return "it begins with a dot";
+  if (name.find_first_of("/\\") != std::string::npos) return "it has a slash";
+  if (printable(name) != name) return "it has control characters, or is not UTF-8";
+  return "";
 }
 
 // Reads the tables of a resolved run one by one, then what ties them together.
@@ -51,7 +64,10 @@ class RunReader {
 
   void read() {
     TableReader reader(run_, "", problems_);
-    reader.read("name", job_.name);
+    const bool named = reader.read("name", job_.name);
+    if (const std::string_view why = wrong_name(job_.name); !why.empty())
+      reader.problem("name", fmt::format("{}\"{}\" is no name for a directory of results: {}",
+                                         named ? "" : "missing: the file's ", job_.name, why));
     reader.read("description", out_.description);
     reader.read("granularity", job_.granularity);
     std::int64_t seed = 1;

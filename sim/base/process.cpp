@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <system_error>
@@ -51,12 +52,20 @@ pid_t spawn(const std::vector<std::string>& command, const Scratch& in, const Sc
   ::posix_spawn_file_actions_adddup2(&actions, in.descriptor(), STDIN_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, out.descriptor(), STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, err.descriptor(), STDERR_FILENO);
+  posix_spawnattr_t attributes;  // we may ignore SIGPIPE; the child does as it is used to
+  ::posix_spawnattr_init(&attributes);
+  sigset_t usual;
+  ::sigemptyset(&usual);
+  ::sigaddset(&usual, SIGPIPE);
+  ::posix_spawnattr_setsigdefault(&attributes, &usual);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   std::vector<char*> arguments;  // which spawning does not change
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   pid_t child = 0;
   const int error =
-      ::posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+      ::posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   if (error == ENOENT) throw ProgramNotFound(fmt::format("there is no program {}", command[0]));
   if (error != 0) fail("cannot run " + command[0], error);

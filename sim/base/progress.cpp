@@ -1,10 +1,12 @@
 #include "sim/base/progress.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "sim/base/text.hpp"
 
 namespace mllmsim {
 namespace {
@@ -15,6 +17,12 @@ using std::chrono::milliseconds;
 constexpr auto kBarInterval = milliseconds(100);
 constexpr auto kShortestInterval = std::chrono::seconds(1),
                kLineInterval = std::chrono::seconds(30);
+
+// Talk that cannot be written (a full disk, a closed stream) is lost, and the work goes on.
+void write(std::FILE* out, const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), out);
+  std::fflush(out);
+}
 
 double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
@@ -34,7 +42,7 @@ std::string progress_text(const ProgressState& state) {
     out += fmt::format(", {:.{}f}/s", state.per_second, state.per_second < 10 ? 1 : 0);
     if (state.done < state.total) out += fmt::format(", {} left", clock_text(state.seconds_left));
   }
-  if (!state.label.empty()) out += fmt::format(", {}", state.label);
+  if (!state.label.empty()) out += ", " + printable(state.label);
   return out;
 }
 
@@ -84,7 +92,7 @@ void Progress::set(std::size_t done) {
 
 void Progress::note(const std::string& text) {
   const std::lock_guard lock(mutex_);
-  fmt::print(out_, "{}{}\n", bar_shown_ ? "\r\033[K" : "", text);
+  write(out_, (bar_shown_ ? "\r\033[K" : "") + printable(text) + "\n");
   bar_shown_ = false;
 }
 
@@ -92,7 +100,7 @@ void Progress::end() {
   const std::lock_guard lock(mutex_);
   if (bar_shown_) {
     show(true);
-    std::fputs("\n", out_);
+    write(out_, "\n");
   }
   bar_shown_ = false;
 }
@@ -108,8 +116,7 @@ void Progress::show(bool last) {
   }
   if (terminal_) {
     if (!last && bar_shown_ && now - shown_ < kBarInterval) return;
-    fmt::print(out_, "\r{}\033[K", progress_bar(fraction, state));
-    std::fflush(out_);
+    write(out_, "\r" + progress_bar(fraction, state) + "\033[K");
     bar_shown_ = true;
   } else {
     const auto tenths = static_cast<std::size_t>(10 * fraction);
@@ -117,8 +124,7 @@ void Progress::show(bool last) {
     const bool due = tenths != tenths_ ? since > kShortestInterval : since > kLineInterval;
     if (!due && done_ < total_) return;
     tenths_ = tenths;
-    fmt::print(out_, "{}\n", progress_text(state));
-    std::fflush(out_);
+    write(out_, progress_text(state) + "\n");
   }
   shown_ = now;
 }

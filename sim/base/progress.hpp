@@ -1,6 +1,6 @@
 // How far a long job is, on stderr: a bar with rate and time left on a terminal, otherwise a plain
 // line every tenth of the way or half a minute, at most one per second, so that a batch log stays
-// short.
+// short. What cannot be written is lost, without a word: the work goes on.
 //
 // A job is a number of items, each with a weight (its expected duration, say; 1 if nothing is
 // said). The bar shows the share of the weight that is done, and

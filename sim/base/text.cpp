@@ -5,6 +5,54 @@
 #include <algorithm>
 
 namespace mllmsim {
+namespace {
+
+// The bytes of the UTF-8 character that `text` begins with; 0 if it begins with none, or with one
+// that is too long for what it encodes, a surrogate or beyond Unicode.
+std::size_t character_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  const std::size_t length = first < 0x80U   ? 1
+                             : first < 0xC2U ? 0
+                             : first < 0xE0U ? 2
+                             : first < 0xF0U ? 3
+                             : first < 0xF5U ? 4
+                                             : 0;
+  if (length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xC0U) != 0x80U) return 0;
+  if (length < 3) return length;
+  const unsigned char second = byte(1);
+  const bool wrong = (first == 0xE0U && second < 0xA0U) || (first == 0xEDU && second > 0x9FU) ||
+                     (first == 0xF0U && second < 0x90U) || (first == 0xF4U && second > 0x8FU);
+  return wrong ? 0 : length;
+}
+
+bool is_control(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  return character.size() == 1 ? first < 0x20U || first == 0x7FU
+                               : first == 0xC2U && static_cast<unsigned char>(character[1]) < 0xA0U;
+}
+
+std::string escaped(std::string_view text, bool keep_line_ends) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    const std::string_view taken = text.substr(0, std::max<std::size_t>(1, length));
+    text.remove_prefix(taken.size());
+    if ((length > 0 && !is_control(taken)) || (keep_line_ends && taken == "\n"))
+      out += taken;
+    else
+      for (const char c : taken) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) { return escaped(text, false); }
+std::string printable_lines(std::string_view text) { return escaped(text, true); }
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r";

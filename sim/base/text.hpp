@@ -29,6 +29,11 @@ std::optional<T> to_number(std::string_view text) {
   return value;
 }
 
+// As a terminal may see it: control characters (with C1, U+0080 to U+009F) and bytes that are not
+// UTF-8 as \x1b; the rest as it is. Lines: line ends stay.
+std::string printable(std::string_view text);
+std::string printable_lines(std::string_view text);
+
 // Insertions, deletions, replacements and swaps of neighbours that turn a into b.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 

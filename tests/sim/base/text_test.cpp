@@ -31,6 +31,16 @@ TEST(Text, ANumberIsTheWholeText) {
     EXPECT_EQ(to_number<int>(text), std::nullopt) << text;
 }
 
+TEST(Text, PrintableHasNoControlCharacters) {
+  EXPECT_EQ(printable("Größe 7B \\ ok"), "Größe 7B \\ ok");
+  EXPECT_EQ(printable("\x1b[31m\n\x7f"), "\\x1b[31m\\x0a\\x7f");
+  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");           // C1: some terminals take it for ESC [
+  EXPECT_EQ(printable("a\xff\xc3"), "a\\xff\\xc3");         // not UTF-8, and cut off
+  EXPECT_EQ(printable("\xc0\x9b"), "\\xc0\\x9b");           // ESC in too many bytes
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
+  EXPECT_EQ(printable_lines("a\n\tb\n"), "a\n\\x09b\n");
+}
+
 TEST(Text, OneOf) {
   EXPECT_EQ(one_of({"a"}), "\"a\"");
   EXPECT_EQ(one_of({"a", "b", "c"}), "\"a\", \"b\" or \"c\"");
