@@ -7,6 +7,7 @@
 #include "results/charts/cells.hpp"
 #include "results/charts/table_charts.hpp"
 #include "results/run/run_tables.hpp"
+#include "results/sweep/sweep_tables.hpp"
 
 namespace mllmsim::charts {
 namespace {
@@ -19,12 +20,16 @@ bool varies(const tables::Column& column, std::size_t rows) {
   return false;
 }
 
-// Swept keys: columns that other runs do not have, and that differ.
+// Swept keys: columns that differ, and that other runs do not have or a sweep fills (sweep_tables).
 std::vector<std::string> varying_keys(const tables::Table& runs) {
   const tables::Table known = results::runs_table({});
+  const auto filled = [&](const std::string& name) {
+    return (name == "model" || name == "cluster" || name == "seed") && runs.find("point") &&
+           sweep::varied_column(runs, name) == name;
+  };
   std::vector<std::string> keys;
   for (const auto& [name, column] : runs.columns)
-    if (!known.find(name) && name != "point" && name != "strategy.name" &&
+    if ((!known.find(name) || filled(name)) && name != "point" && name != "strategy.name" &&
         varies(column, runs.rows()))
       keys.push_back(name);
   return keys;
