@@ -6,8 +6,9 @@
 // none). The first one appended kSyncInterval or more after the last sync is synced to the disk
 // with all before it, and so is everything at the end: a power cut loses at most what finished in
 // one interval and since. Whatever ends badly, a torn or foreign tail does not match its checksum,
-// or is no record, and is cut off at the next opening. `layout` is a hash of the columns: a journal with other columns starts anew. Only one process at
-// a time may hold a journal. Numbers are in the byte order of the machine.
+// or is no record, and is cut off at the next opening. `layout` is a hash of the columns: a journal
+// with other columns starts anew. Only one process at a time may hold a journal. Numbers are in the
+// byte order of the machine.
 #pragma once
 
 #include <chrono>

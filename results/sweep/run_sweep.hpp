@@ -50,8 +50,8 @@ struct SweepResult {
 };
 
 // Throws UserError if it is not the variation that is wrong: no point can be read, or, of many, a
-// few over the whole sweep all have the same problem, such as a key that does not exist. Reads those
-// few at most.
+// few over the whole sweep all have the same problem, such as a key that does not exist. Reads
+// those few at most.
 void require_readable(const SweepJob& job, scenarios::InputFiles& files);
 
 // `stop` is asked before every point. Begins with require_readable().
