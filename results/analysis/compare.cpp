@@ -28,8 +28,8 @@ bool is_strategy(const std::string& key) { return key == kStrategy || key == "st
 // The value of `by` in a run; null if it has none.
 std::optional<std::string> value_of(const ComparedRun& run, const std::string& by) {
   if (is_strategy(by)) return run.run.strategy;
-  for (const auto& [key, value] : run.varied)
-    if (means(by, key)) return value;
+  for (const VariedKey& varied : run.varied)
+    if (means(by, varied.key)) return varied.text;
   return std::nullopt;
 }
 
@@ -39,8 +39,8 @@ std::string identity(const ComparedRun& c, const std::string& by) {
   const results::RunResult& r = c.run;
   std::string out = r.name;
   if (!is_strategy(by)) out += "\n" + r.strategy;
-  for (const auto& [key, value] : c.varied)
-    if (!is_strategy(key) && !means(by, key)) out += "\n" + key + "=" + value;
+  for (const auto& [key, text, value] : c.varied)
+    if (!is_strategy(key) && !means(by, key)) out += "\n" + key + "=" + text;
   if (!c.of_sweep && is_strategy(by))  // nothing says what was varied: the sizes do
     out += fmt::format("\n{} {} {} {} {} {} {} {}", r.gpus, r.tp, r.pp, r.vpp, r.dp, r.zero_stage,
                        r.micro_batch_size, r.global_batch_size);

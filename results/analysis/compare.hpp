@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
+#include <variant>
 #include <vector>
 
 #include "results/run/run_result.hpp"
@@ -19,11 +19,17 @@
 
 namespace mllmsim::analysis {
 
+// A key of a sweep: its column in runs.parquet, and what this run has there.
+struct VariedKey {
+  std::string key, text;
+  std::variant<std::int64_t, double, bool, std::string> value;
+};
+
 struct ComparedRun {
   results::RunResult run;  // its row of runs.parquet
   std::string label;       // the run's directory, or the sweep's
   bool of_sweep = false;
-  std::vector<std::pair<std::string, std::string>> varied;  // keys of its sweep and their values
+  std::vector<VariedKey> varied;
   std::optional<double> speed_up;
 };
 

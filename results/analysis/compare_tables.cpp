@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "results/analysis/compare.hpp"
 #include "results/run/run_fields.hpp"
 #include "results/run/run_tables.hpp"
 #include "results/sweep/sweep_summary.hpp"
+#include "results/sweep/sweep_tables.hpp"
 #include "results/text/figures.hpp"
 #include "sim/base/errors.hpp"
 
@@ -18,17 +20,12 @@ namespace fs = std::filesystem;
 
 bool feasible(const results::RunResult& run) { return run.fits && run.simulated_steps > 0; }
 
-std::string cell_text(const tables::Column& column, std::size_t row) {
-  const auto text = [&](const auto& values) -> std::string {
-    using Values = std::remove_cvref_t<decltype(values)>;
-    if constexpr (std::is_same_v<Values, tables::StringColumn>)
-      return values[row];
-    else if constexpr (std::is_same_v<Values, std::vector<bool>>)
-      return values[row] ? "true" : "false";
-    else
-      return fmt::format("{}", values[row]);
+VariedKey varied_key(const std::string& name, const tables::Column& column, std::size_t row) {
+  const auto read = [&](const auto& values) -> VariedKey {
+    const decltype(VariedKey::value) value(values[row]);
+    return {name, fmt::format("{}", values[row]), value};
   };
-  return std::visit(text, column);
+  return std::visit(read, column);
 }
 
 fs::path runs_file(const fs::path& path) {
@@ -44,16 +41,22 @@ fs::path runs_file(const fs::path& path) {
 std::vector<std::string> varied_keys(const std::vector<ComparedRun>& runs) {
   std::vector<std::string> keys;
   for (const ComparedRun& run : runs)
-    for (const auto& [key, value] : run.varied)
-      if (key != "strategy.name" && std::find(keys.begin(), keys.end(), key) == keys.end())
+    for (const auto& [key, text, value] : run.varied)
+      if (key != "strategy.name" && key != "strategy" &&
+          std::find(keys.begin(), keys.end(), key) == keys.end())
         keys.push_back(key);
   return keys;
 }
 
-std::string varied_value(const ComparedRun& run, const std::string& key) {
-  for (const auto& [name, value] : run.varied)
-    if (name == key) return value;
-  return "";
+const VariedKey* find(const ComparedRun& run, const std::string& key) {
+  for (const VariedKey& varied : run.varied)
+    if (varied.key == key) return &varied;
+  return nullptr;
+}
+
+std::string varied_text(const ComparedRun& run, const std::string& key) {
+  const VariedKey* varied = find(run, key);
+  return varied ? varied->text : "";
 }
 
 template <class Values, class Get>
@@ -62,6 +65,37 @@ void add_column(tables::Table& table, const std::string& name, const std::vector
   Values values;
   for (const ComparedRun& run : runs) values.push_back(get(run));
   table.columns.emplace_back(name, std::move(values));
+}
+
+// Integers, numbers or truth values if all runs have such; where some have none, numbers with NaN
+// for those, or texts with "".
+void add_varied(tables::Table& table, const std::string& key,
+                const std::vector<ComparedRun>& runs) {
+  bool integers = true, numbers = true, truths = true;
+  for (const ComparedRun& run : runs) {
+    const VariedKey* varied = find(run, key);
+    const bool integer = varied && std::holds_alternative<std::int64_t>(varied->value);
+    integers &= integer;
+    numbers &= !varied || integer || std::holds_alternative<double>(varied->value);
+    truths &= varied && std::holds_alternative<bool>(varied->value);
+  }
+  const auto value = [&](const ComparedRun& run) { return find(run, key)->value; };
+  if (integers)
+    add_column<std::vector<std::int64_t>>(
+        table, key, runs, [&](const auto& run) { return std::get<std::int64_t>(value(run)); });
+  else if (truths)
+    add_column<std::vector<bool>>(table, key, runs,
+                                  [&](const auto& run) { return std::get<bool>(value(run)); });
+  else if (numbers)
+    add_column<std::vector<double>>(table, key, runs, [&](const auto& run) {
+      const VariedKey* varied = find(run, key);
+      if (!varied) return std::nan("");
+      const auto* integer = std::get_if<std::int64_t>(&varied->value);
+      return integer ? static_cast<double>(*integer) : std::get<double>(varied->value);
+    });
+  else
+    add_column<tables::StringColumn>(table, key, runs,
+                                     [&](const auto& run) { return varied_text(run, key); });
 }
 
 }  // namespace
@@ -76,14 +110,15 @@ std::vector<ComparedRun> read_compared(const std::vector<fs::path>& paths) {
     const bool of_sweep = listed != rows.metadata.end();
     if (of_sweep) {
       std::istringstream lines(listed->second);
-      for (std::string key; std::getline(lines, key);) keys.push_back(key);
+      for (std::string key; std::getline(lines, key);)
+        keys.push_back(sweep::varied_column(rows.table, key));
     }
     const std::string label = fs::absolute(file).lexically_normal().parent_path().filename();
     for (std::size_t i = 0; i < rows.runs.size(); ++i) {
       ComparedRun run;
       for (const std::string& key : keys)
         if (const tables::Column* column = rows.table.find(key))
-          run.varied.emplace_back(key, cell_text(*column, i));
+          run.varied.push_back(varied_key(key, *column, i));
       run.run = std::move(rows.runs[i]);
       run.label = label;
       run.of_sweep = of_sweep;
@@ -105,7 +140,7 @@ results::TextTable comparison_text(const std::vector<ComparedRun>& runs) {
   for (const ComparedRun& c : runs) {
     const results::RunResult& run = c.run;
     std::vector<std::string> cells{c.of_sweep ? run.name : c.label, run.strategy};
-    for (const std::string& key : keys) cells.push_back(varied_value(c, key));
+    for (const std::string& key : keys) cells.push_back(varied_text(c, key));
     cells.push_back(run.gpus > 0 ? std::to_string(run.gpus) : "-");
     if (feasible(run))
       cells.insert(cells.end(),
@@ -133,8 +168,7 @@ tables::Table comparison_table(const std::vector<ComparedRun>& runs) {
   text("directory", [](Run c) { return c.label; });
   text("run", [](Run c) { return c.run.name; });
   text("strategy", [](Run c) { return c.run.strategy; });
-  for (const std::string& key : varied_keys(runs))
-    text(key, [&](Run c) { return varied_value(c, key); });
+  for (const std::string& key : varied_keys(runs)) add_varied(table, key, runs);
   add_column<std::vector<std::int64_t>>(table, "gpus", runs, [](Run c) { return c.run.gpus; });
   add_column<std::vector<bool>>(table, "fits", runs, [](Run c) { return feasible(c.run); });
   text("reason", [](Run c) { return c.run.reason; });

@@ -7,6 +7,7 @@
 #include "results/charts/cells.hpp"
 #include "results/charts/table_charts.hpp"
 #include "results/run/run_tables.hpp"
+#include "results/sweep/sweep_tables.hpp"
 
 namespace mllmsim::charts {
 namespace {
@@ -19,12 +20,16 @@ bool varies(const tables::Column& column, std::size_t rows) {
   return false;
 }
 
-// Swept keys: columns that other runs do not have, and that differ.
+// Swept keys: columns that differ, and that other runs do not have or a sweep fills (sweep_tables).
 std::vector<std::string> varying_keys(const tables::Table& runs) {
   const tables::Table known = results::runs_table({});
+  const auto filled = [&](const std::string& name) {
+    return (name == "model" || name == "cluster" || name == "seed") && runs.find("point") &&
+           sweep::varied_column(runs, name) == name;
+  };
   std::vector<std::string> keys;
   for (const auto& [name, column] : runs.columns)
-    if (!known.find(name) && name != "point" && name != "strategy.name" &&
+    if ((!known.find(name) || filled(name)) && name != "point" && name != "strategy.name" &&
         varies(column, runs.rows()))
       keys.push_back(name);
   return keys;
@@ -42,8 +47,8 @@ struct Point {
 struct Points {
   std::string x_key;
   std::vector<Point> points;
-  std::size_t misfits = 0;
-  bool words = false;  // x are words
+  std::size_t misfits = 0, unplanned = 0;  // left out: too little memory; no plan or no scenario
+  bool words = false;                      // x are words
 };
 
 Points points_of(const tables::Table& runs, const SweepPicture& picture) {
@@ -53,7 +58,8 @@ Points points_of(const tables::Table& runs, const SweepPicture& picture) {
   const tables::Column* x = out.x_key.empty() ? nullptr : &column_of(runs, out.x_key, "--x");
   const tables::Column& y = column_of(runs, picture.y, "--y");
   const tables::Column &strategy = column_of(runs, "strategy", "--y"),
-                       &fits = column_of(runs, "fits", "--y");
+                       &fits = column_of(runs, "fits", "--y"),
+                       &steps = column_of(runs, "simulated_steps", "--y");
   if (runs.rows() > 0 && !number(y, 0))
     throw UserError("command line", "--y", picture.y + " is not a column of numbers");
   for (const auto& [key, value] : picture.where) column_of(runs, key, "--where");
@@ -63,7 +69,7 @@ Points points_of(const tables::Table& runs, const SweepPicture& picture) {
     });
     if (!wanted) continue;
     if (*number(fits, i) == 0 || !std::isfinite(*number(y, i))) {
-      ++out.misfits;
+      ++(number(steps, i) == 0.0 ? out.unplanned : out.misfits);
       continue;
     }
     Point p;
@@ -142,8 +148,12 @@ void add_lines(const Points& points, plot::Chart& chart) {
 }
 
 void add_misfits(const Points& points, plot::Chart& chart) {
-  if (points.misfits > 0)
-    chart.title += fmt::format("\n{} points do not fit in memory and are left out", points.misfits);
+  std::string why;
+  if (points.misfits > 0) why = fmt::format("{} points do not fit in memory", points.misfits);
+  if (points.unplanned > 0)
+    why += fmt::format("{}{}{} cannot be planned", why.empty() ? "" : ", ", points.unplanned,
+                       why.empty() ? " points" : "");
+  if (!why.empty()) chart.title += "\nleft out: " + why;
 }
 
 plot::Range from_zero(const Points& points) {

@@ -3,8 +3,12 @@
 #include <tbb/global_control.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 #include "results/cli/command.hpp"
 #include "results/cli/directory_name.hpp"
@@ -20,6 +24,7 @@
 #include "scenarios/read/scenario.hpp"
 #include "scenarios/tree/toml_parse.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/text.hpp"
 
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
@@ -32,7 +37,11 @@ constexpr const char* kUsage =
     "Simulates every combination of the values and writes a row each, with the varied keys as\n"
     "columns. VALUES are separated by commas; 4..64*2 is 4, 8, ..., 64 and 1..4 is 1, 2, 3, 4.\n"
     "A [sweep] table in FILE says the same. An interrupted sweep continues where it stopped when\n"
-    "the same command is given again; points whose scenario or calibration changed run anew.\n";
+    "the same command is given again; points whose scenario or calibration changed run anew.\n"
+    "At most 10,000,000 points. With --shard the results are in OUT/shard-I-of-N, and\n"
+    "`mllmsim merge OUT` joins them.\n";
+
+constexpr std::size_t kMostThreads = 4096, kMostShards = 1'000'000;
 
 po::options_description sweep_options() {
   po::options_description options("options");
@@ -42,12 +51,11 @@ po::options_description sweep_options() {
                                                           "\"all\", or names separated by commas")(
       "out,o", text(), "directory for the results (default results/sweeps/<name>+<keys>)")(
       "json", "print all rows as JSON instead of a table")(
-      "threads,j", po::value<unsigned>(),
-      "threads to use (default: all cores); results do not depend on it")(
-      "shard", text(), "I/N: only every N-th point from the I-th on; `mllmsim merge` joins them")(
+      "threads,j", text(), "threads to use (default: all cores); results do not depend on it")(
+      "shard", text(), "I/N: only every N-th point from the I-th on, into OUT/shard-I-of-N")(
       "launch", text(), "slurm: submit a job array and a merge job, and wait")(
-      "shards", po::value<std::size_t>(), "tasks of the array (default 8, --threads 1 each)")(
-      "partition", text(), "Slurm's partition")(
+      "shards", text(), "tasks of the array (default 8, --threads 1 each)")("partition", text(),
+                                                                            "Slurm's partition")(
       "sbatch", po::value<std::vector<std::string>>()->composing(),
       "a further option for sbatch, such as --sbatch=--account=x")("detach",
                                                                    "do not wait for Slurm's jobs");
@@ -56,16 +64,62 @@ po::options_description sweep_options() {
 
 // "2/8"
 sweep::Shard parse_shard(const std::string& text) {
+  const std::vector<std::string_view> parts = split(text, '/');
   sweep::Shard shard;
-  char slash = 0, more = 0;
-  const int read =
-      std::sscanf(text.c_str(), "%zu%c%zu%c", &shard.index, &slash, &shard.count, &more);
-  if (read != 3 || slash != '/' || shard.index < 1 || shard.index > shard.count ||
-      text.find('-') != std::string::npos)
+  if (parts.size() == 2) {
+    shard.index = to_number<std::size_t>(parts[0]).value_or(0);
+    shard.count = to_number<std::size_t>(parts[1]).value_or(0);
+  }
+  if (parts.size() != 2 || shard.index < 1 || shard.index > shard.count ||
+      shard.count > kMostShards)
     throw UserError("command line", "--shard",
-                    fmt::format("expected I/N with I from 1 to N, found {}", text));
+                    fmt::format("expected I/N with I from 1 to N and N at most {}, found {}",
+                                kMostShards, text));
   return shard;
 }
+
+// The number of an option from 1 to `most`; nothing if it is not given.
+std::optional<std::size_t> count_of(const po::variables_map& values, const char* option,
+                                    std::size_t most) {
+  if (!values.count(option)) return std::nullopt;
+  const auto& text = values[option].as<std::string>();
+  const auto number = to_number<std::size_t>(text);
+  if (!number || *number < 1 || *number > most)
+    throw UserError("command line", fmt::format("--{}", option),
+                    fmt::format("expected a number from 1 to {}, found {}", most, text));
+  return number;
+}
+
+std::string interrupted_text(const fs::path& directory) {
+  return fmt::format("interrupted; finished points are in {}, and the same command continues",
+                     directory.string());
+}
+
+// A point can take minutes. After a signal those under way get a moment to finish; then the program
+// ends without them, which the journal is made for.
+class Patience {
+ public:
+  explicit Patience(const fs::path& directory)
+      : directory_(directory), watch_([this](const std::stop_token& over) { watch(over); }) {}
+
+ private:
+  void watch(const std::stop_token& over) {
+    using namespace std::chrono_literals;
+    constexpr auto kLook = 50ms, kMoment = 1000ms;
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any ended;
+    auto waited = 0ms;
+    while (!ended.wait_for(lock, over, kLook, [&] { return over.stop_requested(); })) {
+      if (!Interrupt::requested() || (waited += kLook) < kMoment) continue;
+      say(interrupted_text(directory_));
+      std::_Exit(Interrupt::exit_code());
+    }
+  }
+
+  fs::path directory_;
+  std::jthread watch_;
+};
 
 // Sweeps of one run over different keys are kept apart; one with more values extends the other.
 fs::path default_directory(const sweep::SweepJob& job) {
@@ -94,10 +148,18 @@ sweep::SweepJob read_job(const std::vector<std::string>& words, const po::variab
 }
 
 fs::path directory_of(const sweep::SweepJob& job, const po::variables_map& values) {
-  if (values.count("out")) return values["out"].as<std::string>();
-  const fs::path all = default_directory(job);
-  if (job.shard.count == 1) return all;
-  return all / fmt::format("shard-{}-of-{}", job.shard.index, job.shard.count);
+  const fs::path all =
+      values.count("out") ? fs::path(values["out"].as<std::string>()) : default_directory(job);
+  return values.count("shard") ? sweep::shard_directory(all, job.shard) : all;
+}
+
+void announce(const sweep::SweepJob& job) {
+  const std::size_t points = job.sweep.points();
+  std::cerr << fmt::format("{} points", points);
+  if (job.shard.count > 1)
+    std::cerr << fmt::format(", {} of them in shard {} of {}", job.shard.of(points),
+                             job.shard.index, job.shard.count);
+  std::cerr << "\n";
 }
 
 void report(const sweep::SweepJob& job, const sweep::SweepResult& result, bool json,
@@ -141,13 +203,20 @@ sweep::SlurmSweep slurm_sweep(const sweep::SweepJob& job, const fs::path& direct
   sweep.arguments = arguments_of(words, values);
   sweep.points = job.sweep.points();
   constexpr std::size_t kShards = 8;
-  sweep.shards = values.count("shards") ? values["shards"].as<std::size_t>() : kShards;
-  if (sweep.shards == 0) throw UserError("command line", "--shards", "expected at least 1");
-  sweep.shards = std::min(sweep.shards, sweep.points);
-  if (values.count("threads")) sweep.threads = values["threads"].as<unsigned>();
+  sweep.shards = std::min(count_of(values, "shards", kMostShards).value_or(kShards), sweep.points);
+  sweep.threads = static_cast<unsigned>(count_of(values, "threads", kMostThreads).value_or(1));
   if (values.count("partition")) sweep.partition = values["partition"].as<std::string>();
   if (values.count("sbatch")) sweep.options = values["sbatch"].as<std::vector<std::string>>();
   return sweep;
+}
+
+// Signals are ours only here; before and behind, the default ends the program and loses nothing.
+sweep::SweepResult run_points(const sweep::SweepJob& job, const fs::path& directory) {
+  announce(job);
+  const Interrupt interrupt;
+  const Patience patience(directory);
+  Progress progress(stderr);
+  return sweep::run_sweep(job, directory, progress, Interrupt::requested);
 }
 
 int launch(const sweep::SweepJob& job, const sweep::SlurmSweep& sweep,
@@ -188,23 +257,17 @@ int sweep_command(const Arguments& arguments) {
   if (!parse(arguments, kUsage, sweep_options(), values, words)) return 0;
   const sweep::SweepJob job = read_job(words, values);
   const fs::path directory = directory_of(job, values);
-  const unsigned threads = values.count("threads") ? values["threads"].as<unsigned>() : 0;
-  if (values.count("threads") && threads == 0)
-    throw UserError("command line", "--threads", "expected at least 1");
+  const auto threads = count_of(values, "threads", kMostThreads);
   if (values.count("launch"))
     return launch(job, slurm_sweep(job, directory, words, values), values);
   for (const char* option : {"shards", "partition", "sbatch", "detach"})
     if (values.count(option))
       throw UserError("command line", fmt::format("--{}", option), "goes with --launch slurm");
   std::optional<tbb::global_control> limit;
-  if (threads > 0) limit.emplace(tbb::global_control::max_allowed_parallelism, threads);
-  const Interrupt interrupt;
-  Progress progress(stderr);
-  const sweep::SweepResult result =
-      sweep::run_sweep(job, directory, progress, Interrupt::requested);
+  if (threads) limit.emplace(tbb::global_control::max_allowed_parallelism, *threads);
+  const sweep::SweepResult result = run_points(job, directory);
   if (result.interrupted) {
-    say(fmt::format("interrupted; finished points are in {}, and the same command continues",
-                    directory.string()));
+    say(interrupted_text(directory));
     return Interrupt::exit_code();
   }
   const sweep::SweepTables tables = sweep::tables_of(job.sweep, result);

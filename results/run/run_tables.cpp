@@ -161,6 +161,7 @@ tables::Metadata run_metadata(const RunResult& run) {
 
 void write_run(const RunResult& run, const std::filesystem::path& dir) {
   make_directories(dir);
+  remove_stale_temporaries(dir);
   const tables::Metadata metadata = run_metadata(run);
   const std::span<const RunResult> runs(&run, 1);
   tables::write_parquet(plan_table(runs), metadata, dir / "plan.parquet");

@@ -3,10 +3,12 @@
 //   "mllmsim sweep journal\n"  layout (8 bytes)  { size (4)  checksum (8)  key, run, stages }...
 //
 // A record is handed to the system in one write as soon as its point is finished (so kill -9 loses
-// none) and reaches the disk within kSyncInterval (so a power cut loses little). Whatever ends
-// badly, a torn or foreign tail does not match its checksum and is cut off at the next opening.
-// `layout` is a hash of the columns: a journal with other columns starts anew. Only one process at
-// a time may hold a journal. Numbers are in the byte order of the machine.
+// none). The first one appended kSyncInterval or more after the last sync is synced to the disk
+// with all before it, and so is everything at the end: a power cut loses at most what finished in
+// one interval and since. Whatever ends badly, a torn or foreign tail does not match its checksum,
+// or is no record, and is cut off at the next opening. `layout` is a hash of the columns: a journal
+// with other columns starts anew. Only one process at a time may hold a journal. Numbers are in the
+// byte order of the machine.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
-#include <set>
+#include <optional>
 #include <sstream>
 
 #include "results/sweep/sweep_tables.hpp"
@@ -130,23 +131,71 @@ void require_alike(const std::vector<Part>& parts) {
 }
 
 void require_all(const std::map<std::int64_t, const Part*>& owner, const Part& part) {
-  const auto written = to_number<std::size_t>(text(part, "points"));
+  const auto points = to_number<std::size_t>(text(part, "points"));
   const auto beyond = [&](std::int64_t p) {
-    return p < 0 || static_cast<std::size_t>(p) >= *written;
+    return p < 0 || static_cast<std::size_t>(p) >= *points;
   };
-  if (!written ||
+  if (!points ||
       (!owner.empty() && (beyond(owner.begin()->first) || beyond(owner.rbegin()->first))))
     wrong(part.directory, "is not the result of a sweep");
-  const std::size_t points = *written;
-  if (owner.size() == points) return;
+  if (owner.size() == *points) return;
   std::int64_t missing = 0;
   while (owner.contains(missing)) ++missing;
-  throw UserError("merge", "",
-                  fmt::format("{} of {} points are missing, the first is {}: name all shards",
-                              points - owner.size(), points, missing));
+  throw UserError(
+      "merge", "",
+      fmt::format("{} of {} points are missing, the first is {}: all shards must be there",
+                  *points - std::min(*points, owner.size()), *points, missing));
+}
+
+// "shard-2-of-8"
+std::optional<Shard> shard_of(const std::string& name) {
+  constexpr std::string_view kShard = "shard-", kOf = "-of-";
+  if (!name.starts_with(kShard)) return std::nullopt;
+  const std::string_view rest = std::string_view(name).substr(kShard.size());
+  const std::size_t of = rest.find(kOf);
+  if (of == std::string_view::npos) return std::nullopt;
+  const auto index = to_number<std::size_t>(rest.substr(0, of));
+  const auto count = to_number<std::size_t>(rest.substr(of + kOf.size()));
+  if (!index || !count || *index < 1 || *index > *count) return std::nullopt;
+  return Shard{*index, *count};
+}
+
+using Division = std::map<std::size_t, fs::path>;  // shards by their index
+
+bool is_complete(const Division& division, std::size_t count) {
+  std::error_code error;
+  return division.size() == count &&
+         std::all_of(division.begin(), division.end(), [&](const auto& shard) {
+           return fs::exists(shard.second / "runs.parquet", error);
+         });
 }
 
 }  // namespace
+
+std::vector<fs::path> find_shards(const std::vector<fs::path>& directories) {
+  std::vector<fs::path> out;
+  std::map<std::size_t, Division> divisions;  // by how many shards
+  for (const fs::path& directory : directories) {
+    bool holds_some = false;
+    std::error_code error;
+    for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
+      if (const auto shard = shard_of(it->path().filename().string())) {
+        divisions[shard->count][shard->index] = it->path();
+        holds_some = true;
+      }
+    if (!holds_some) out.push_back(directory);
+  }
+  if (divisions.size() > 1)
+    std::erase_if(divisions, [](const auto& d) { return !is_complete(d.second, d.first); });
+  if (divisions.size() > 1 || (divisions.empty() && out.size() < directories.size()))
+    throw UserError("merge", "",
+                    fmt::format("the sweep is divided in several ways, {} of them complete: name "
+                                "the directories of the shards to join",
+                                divisions.size()));
+  for (const auto& [count, division] : divisions)
+    for (const auto& [index, path] : division) out.push_back(path);
+  return out;
+}
 
 SweepTables merge_sweeps(const std::vector<fs::path>& directories) {
   std::vector<Part> parts;

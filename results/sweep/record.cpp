@@ -40,6 +40,12 @@ struct Decode {
     std::memcpy(&value, in.data(), sizeof value);
     in.remove_prefix(sizeof value);
   }
+  void get(bool& value) {  // any other byte in a bool would be undefined behaviour
+    std::uint8_t byte = 0;
+    get(byte);
+    if (byte > 1) return fail();
+    value = byte == 1;
+  }
   void get(std::string& text) {
     std::uint64_t size = 0;
     get(size);

@@ -4,6 +4,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 
@@ -167,15 +168,30 @@ class SweepRun {
 
 }  // namespace
 
+std::filesystem::path shard_directory(const std::filesystem::path& sweep, const Shard& shard) {
+  return sweep / fmt::format("shard-{}-of-{}", shard.index, shard.count);
+}
+
 void require_readable(const SweepJob& job, scenarios::InputFiles& files) {
+  constexpr std::size_t kMostTried = 64;
+  const std::size_t points = job.sweep.points(), tried = std::min(points, kMostTried);
   std::optional<UserError> first;
-  for (std::size_t p = 0; p < job.sweep.points(); ++p) try {
-      scenarios::read_scenario(job.file, overrides_of(job, p), &files);
+  std::vector<Problem> common;
+  const auto same = [](const Problem& a, const Problem& b) {
+    return a.key == b.key && a.message == b.message;  // `where` may quote the value
+  };
+  for (std::size_t i = 0; i < tried; ++i) try {
+      scenarios::read_scenario(job.file, overrides_of(job, i * points / tried), &files);
       return;  // usually the first will do
     } catch (const UserError& e) {
-      if (!first) first = e;
+      if (!first) common = first.emplace(e).problems();
+      std::erase_if(common, [&](const Problem& p) {
+        return std::none_of(e.problems().begin(), e.problems().end(),
+                            [&](const Problem& other) { return same(p, other); });
+      });
     }
-  throw *first;
+  if (!common.empty()) throw UserError(common);
+  if (tried == points) throw *first;
 }
 
 SweepResult run_sweep(const SweepJob& job, const std::filesystem::path& directory,

@@ -24,8 +24,14 @@ namespace mllmsim::sweep {
 struct Shard {
   std::size_t index = 1, count = 1;
 
-  bool has(std::size_t point) const { return point % count == index - 1; }
+  // How many points it takes.
+  std::size_t of(std::size_t points) const {
+    return points < index ? 0 : (points - index) / count + 1;
+  }
 };
+
+// Where the results of a shard are, in the directory of its sweep.
+std::filesystem::path shard_directory(const std::filesystem::path& sweep, const Shard& shard);
 
 struct SweepJob {
   std::filesystem::path file;
@@ -43,7 +49,9 @@ struct SweepResult {
   bool interrupted = false;              // then runs are not all there
 };
 
-// Throws UserError if no point at all can be read: then it is not the variation that is wrong.
+// Throws UserError if it is not the variation that is wrong: no point can be read, or, of many, a
+// few over the whole sweep all have the same problem, such as a key that does not exist. Reads
+// those few at most.
 void require_readable(const SweepJob& job, scenarios::InputFiles& files);
 
 // `stop` is asked before every point. Begins with require_readable().

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "results/sweep/journal.hpp"
+#include "results/sweep/run_sweep.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"
 #include "sim/base/hash.hpp"
@@ -78,7 +79,7 @@ class Place {
   explicit Place(const SlurmSweep& sweep) : sweep_(sweep), all_(fs::absolute(sweep.directory)) {}
 
   fs::path slurm() const { return all_ / "slurm"; }
-  fs::path shard(std::size_t i) const { return all_ / "shards" / std::to_string(i); }
+  fs::path shard(std::size_t i) const { return shard_directory(all_, {i, sweep_.shards}); }
   fs::path jobs_file() const { return slurm() / "jobs"; }
 
   std::string shard_script() const {
@@ -89,10 +90,9 @@ class Place {
         "#!/bin/sh\n"
         "# One shard of a sweep. A requeued task continues where it stopped.\n"
         "i=$SLURM_ARRAY_TASK_ID\n"
-        "{} --shard \"$i/{}\" --out {}/\"$i\" >/dev/null &&\n"
+        "{} --shard \"$i/{}\" --out {} >/dev/null &&\n"
         "  touch {}/finished-\"$SLURM_ARRAY_JOB_ID-$i\"\n",
-        quoted(command), sweep_.shards, quoted((all_ / "shards").string()),
-        quoted(slurm().string()));
+        quoted(command), sweep_.shards, quoted(all_.string()), quoted(slurm().string()));
   }
 
   std::string merge_script() const {

@@ -4,7 +4,7 @@
 //   slurm/shard.sh, merge.sh   what is submitted
 //   slurm/jobs                 which jobs run it now
 //   slurm/*.log                what the tasks say
-//   shards/I/                  a shard's journal and results
+//   shard-I-of-N/              a shard's journal and results
 //
 // A task that Slurm requeues continues its shard's journal. The same command given again waits for
 // jobs that still run, and otherwise submits anew, which repeats no finished point.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "results/run/run_tables.hpp"
 #include "sim/base/files.hpp"
@@ -11,6 +12,8 @@ namespace mllmsim::sweep {
 namespace {
 
 constexpr std::ptrdiff_t kKeyColumns = 3;  // run, strategy, scenario_hash
+constexpr std::array<std::string_view, 4> kSaidByRuns = {"strategy", "model", "cluster", "seed"};
+constexpr const char* kApart = "scenario.";  // before a key whose name a column of runs has
 
 template <class T>
 bool all_are(const std::vector<const scenarios::Node*>& values) {
@@ -46,6 +49,21 @@ tables::Column column_of(const std::vector<const scenarios::Node*>& values,
   });
 }
 
+bool is_plain(const scenarios::Node* node) {
+  if (!node->is<std::string>()) return node->is<std::int64_t>();
+  const auto& text = node->as<std::string>();
+  return text.find('/') == std::string::npos && !text.ends_with(".toml");
+}
+
+// Whether the run's own column of this name says what the key does. Asked of all values that the
+// key takes, so that every shard has the same columns.
+bool is_said(const std::string& key, const tables::Column& of_runs, const tables::Column& varied,
+             const std::vector<const scenarios::Node*>& possible) {
+  return std::find(kSaidByRuns.begin(), kSaidByRuns.end(), key) != kSaidByRuns.end() &&
+         of_runs.index() == varied.index() &&
+         std::all_of(possible.begin(), possible.end(), is_plain);
+}
+
 std::vector<std::vector<const scenarios::Node*>> possible_values(const scenarios::Sweep& sweep) {
   std::vector<std::vector<const scenarios::Node*>> out;
   for (const scenarios::SweepAxis& axis : sweep.axes)
@@ -72,9 +90,18 @@ SweepTables tables_of(const scenarios::Sweep& sweep, const SweepResult& result) 
   }
   const auto possible = possible_values(sweep);
   std::vector<std::pair<std::string, tables::Column>> added{{"point", std::move(points)}};
-  for (std::size_t k = 0; k < keys.size(); ++k)
-    added.emplace_back(keys[k], column_of(values[k], possible[k]));
   auto& runs = out.runs.columns;
+  for (std::size_t k = 0; k < keys.size(); ++k) {
+    tables::Column varied = column_of(values[k], possible[k]);
+    const auto own = std::find_if(runs.begin(), runs.end(),
+                                  [&](const auto& column) { return column.first == keys[k]; });
+    if (own == runs.end())
+      added.emplace_back(keys[k], std::move(varied));
+    else if (is_said(keys[k], own->second, varied, possible[k]))
+      own->second = std::move(varied);
+    else
+      added.emplace_back(kApart + keys[k], std::move(varied));
+  }
   runs.insert(runs.begin() + kKeyColumns, std::make_move_iterator(added.begin()),
               std::make_move_iterator(added.end()));
   auto& stages = out.stages.columns;
@@ -82,8 +109,14 @@ SweepTables tables_of(const scenarios::Sweep& sweep, const SweepResult& result) 
   return out;
 }
 
+std::string varied_column(const tables::Table& runs, const std::string& key) {
+  const std::string apart = kApart + key;
+  return runs.find(apart) ? apart : key;
+}
+
 void write_sweep(const SweepTables& tables, const std::filesystem::path& directory) {
   make_directories(directory);
+  remove_stale_temporaries(directory);
   tables::write_parquet(tables.stages, tables.metadata, directory / "stages.parquet");
   tables::write_parquet(tables.runs, tables.metadata, directory / "runs.parquet");
 }

@@ -75,11 +75,12 @@ class SweepReader {
     if (sweep.axes.empty())
       throw UserError("command line", "",
                       "nothing varies: give --vary key=values, --strategies, or a [sweep] table");
-    std::size_t points = 1;
-    for (const SweepAxis& axis : sweep.axes)
-      if ((points *= axis.values.size()) > kMostPoints)
-        throw UserError("command line", "",
-                        fmt::format("more than {} points; vary less at once", kMostPoints));
+    double points = 1;  // which holds any product
+    for (const SweepAxis& axis : sweep.axes) points *= static_cast<double>(axis.values.size());
+    if (points > static_cast<double>(kMostPoints))
+      throw UserError("command line", "",
+                      fmt::format("{:.15g} points, at most {} in one sweep; vary less at once",
+                                  points, kMostPoints));
     return sweep;
   }
 

@@ -39,8 +39,8 @@ struct Sweep {
 };
 
 // `run`: the scenario's tree. `vary` are "key=values" of the command line, where values are
-// separated by commas; they come over the table's. Throws UserError with every problem, and if
-// nothing varies.
+// separated by commas; they come over the table's. Throws UserError with every problem, if nothing
+// varies, and if there are more than ten million points.
 Sweep read_sweep(const Node& run, const std::vector<std::string>& vary,
                  const std::optional<std::string>& strategies);
 

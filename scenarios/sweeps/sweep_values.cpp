@@ -92,7 +92,7 @@ std::optional<std::vector<Node>> range_values(std::string_view text, const Posit
   const double end = range->to.value + 1e-9 * std::abs(range->to.value);
   std::vector<Node> values;
   for (std::size_t i = 0; range->at(i) <= end; ++i) {
-    if (i == kLongestRange) throw wrong("has too many values");
+    if (i == kLongestRange) throw wrong(fmt::format("has more than {} values", kLongestRange));
     values.push_back(value_of(range->at(i), *range, position));
   }
   return values;

@@ -2,15 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim {
 namespace {
@@ -77,11 +81,25 @@ void write_in_place(const fs::path& path, std::string_view contents) {
   if (!file.is_open() || !file.write(contents) || !file.close()) fail(path, errno);
 }
 
+constexpr std::string_view kTemporary = ".tmp-";  // then PID-ATTEMPT
+
+// The process that wrote a temporary file of this name; nothing if it is not such a name.
+std::optional<pid_t> writer_of(std::string_view name) {
+  const std::size_t at = name.rfind(kTemporary);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view numbers = name.substr(at + kTemporary.size());
+  const std::size_t dash = numbers.find('-');
+  if (dash == std::string_view::npos || !to_number<unsigned>(numbers.substr(dash + 1)))
+    return std::nullopt;
+  const auto pid = to_number<pid_t>(numbers.substr(0, dash));
+  return pid && *pid > 0 ? pid : std::nullopt;
+}
+
 // A new file beside the target. Not mkstemp: that would make results unreadable for others.
 int create_beside(const fs::path& target, TemporaryName& name) {
   for (int attempt = 0;; ++attempt) {
     name.path = target;
-    name.path += fmt::format(".tmp-{}-{}", ::getpid(), attempt);
+    name.path += fmt::format("{}{}-{}", kTemporary, ::getpid(), attempt);
     const int fd = ::open(name.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     name.exists = fd >= 0;
     if (fd >= 0 || errno != EEXIST) return fd;
@@ -132,6 +150,19 @@ void write_file_atomically(const fs::path& path, std::string_view contents) {
   File directory(::open(target.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Some file systems cannot sync a directory; the rename has happened all the same.
   if (directory.is_open() && !directory.sync() && errno != EINVAL) fail(path, errno);
+}
+
+void remove_stale_temporaries(const fs::path& directory) {
+  std::error_code error;
+  std::vector<fs::path> stale;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    const auto pid = writer_of(it->path().filename().string());
+    std::error_code unknown;
+    if (pid && ::kill(*pid, 0) != 0 && errno == ESRCH &&
+        it->symlink_status(unknown).type() == fs::file_type::regular)
+      stale.push_back(it->path());
+  }
+  for (const fs::path& path : stale) ::unlink(path.c_str());
 }
 
 void make_directories(const fs::path& dir) {

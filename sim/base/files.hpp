@@ -27,6 +27,10 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t limit);
 // Throws EnvironmentError naming the path and the reason.
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
 
+// Removes what a killed process left of its writing: temporary files of processes that do not live.
+// A file that cannot be removed stays.
+void remove_stale_temporaries(const std::filesystem::path& directory);
+
 // The directory and its parents; throws EnvironmentError likewise.
 void make_directories(const std::filesystem::path& dir);
 

@@ -3,11 +3,20 @@
 #include <fmt/format.h>
 
 #include "sim/base/csv.hpp"
+#include "sim/base/text.hpp"
 
 namespace mllmsim::tables {
 namespace {
 
-std::string cell(const std::string& text) { return csv_field(text); }
+bool is_formula(std::string_view text) {
+  if (text.empty() || std::string_view("=+-@\t\r").find(text[0]) == std::string_view::npos)
+    return false;
+  return !to_number<double>(text.substr(text[0] == '+'));  // which from_chars does not take
+}
+
+std::string cell(const std::string& text) {
+  return csv_field(is_formula(text) ? "'" + text : text);
+}
 std::string cell(bool value) { return value ? "true" : "false"; }
 std::string cell(double value) { return fmt::format("{}", value); }
 std::string cell(std::int64_t value) { return std::to_string(value); }

@@ -64,7 +64,7 @@ class Compare(Cli):
 
     def test_by_strategy_compares_within_each_point_of_a_sweep(self):
         rows = self.rows("sweep", "--by", "strategy")
-        self.assertEqual([row[PP] for row in rows], ["2", "2", "4", "4", "8", "8"])
+        self.assertEqual([row[PP] for row in rows], [2, 2, 4, 4, 8, 8])
         for balanced, baseline in zip(rows[0::2], rows[1::2]):
             if baseline["fits"]:
                 self.assertEqual(baseline["speed_up"], 1)
@@ -72,7 +72,7 @@ class Compare(Cli):
 
     def test_by_a_key_that_varies(self):
         rows = self.rows("sweep", "--by", "pp", "--baseline", "4")
-        self.assertEqual([row["speed_up"] for row in rows if row[PP] == "4"], [1, 1])
+        self.assertEqual([row["speed_up"] for row in rows if row[PP] == 4], [1, 1])
 
     def test_a_strategy_as_baseline_implies_by_strategy(self):
         self.assertEqual(self.rows("sweep", "--baseline", "balanced"), self.rows("sweep", "--baseline", "balanced", "--by", "strategy"))

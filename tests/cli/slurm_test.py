@@ -48,7 +48,7 @@ class Slurm(unittest.TestCase):
         return (self.dir / out / "slurm/jobs").read_text().split()[:2]
 
     def wait_for_points(self, out, shard):
-        journal = self.dir / out / f"shards/{shard}/sweep.journal"
+        journal = self.dir / out / f"shard-{shard}-of-2/sweep.journal"
         self.slurm.until(lambda: journal.exists() and journal.stat().st_size > 5_000, "no point was finished")
 
     def test_an_array_and_a_merge_give_the_bytes_of_one_sweep(self):

@@ -101,6 +101,58 @@ class Grid(Cli):
         self.assertEqual(len(points), 18)
         self.assertEqual(len(list((self.dir / "results/sweeps").iterdir())), 1)
 
+    def test_a_varied_key_is_one_column_whatever_its_name(self):
+        self.run_mllmsim("sweep", "llama-3-8b-a100x8", "--vary", "cluster=a100-80g-8x200,h100-8x400,nowhere", "--vary", "seed=1,2", "--out", "s")
+        table = pyarrow.parquet.read_table(self.dir / "s/runs.parquet")
+        self.assertEqual(len(set(table.column_names)), len(table.column_names))
+        rows = table.to_pandas()
+        self.assertEqual(list(zip(rows["cluster"], rows["seed"])),
+                         [(c, s) for c in ["a100-80g-8x200", "h100-8x400", "nowhere"] for s in [1, 2]])
+        runs = json.loads(self.run_mllmsim("compare", "s", "--by", "cluster", "--json").stdout)["runs"]
+        self.assertEqual({(r["cluster"], r["seed"]) for r in runs}, set(zip(rows["cluster"], rows["seed"])))
+
+    def test_varied_files_have_a_column_of_their_own(self):
+        shipped = (ROOT / "scenarios/clusters/a100-80g-8x200.toml").read_text()
+        for name in "ab":
+            (self.dir / name).mkdir()
+            self.write(f"{name}/mine.toml", shipped)
+        self.run_mllmsim("sweep", "llama-3-8b-a100x8", "--vary", "cluster=" + ",".join(f"{self.dir}/{n}/mine.toml" for n in "ab"), "--out", "s")
+        self.assertEqual([pathlib.Path(row["scenario.cluster"]).parent.name for row in self.rows("s")], ["a", "b"])
+        runs = json.loads(self.run_mllmsim("compare", "s", "--json").stdout)["runs"]
+        self.assertEqual([r["scenario.cluster"] for r in runs], [row["scenario.cluster"] for row in self.rows("s")])
+
+    def test_an_absurd_point_is_a_row_with_its_reason(self):
+        self.run_mllmsim("sweep", INTERNVL, "--vary", f"{PP}=4,-1,9223372036854775807", "--vary", "cluster.gpu_memory=80 GiB,80 apples",
+                         "--out", "s")
+        rows = {(row[PP], row["cluster.gpu_memory"]): row for row in self.rows("s")}
+        self.assertEqual(len(rows), 6)
+        self.assertEqual([key for key, row in rows.items() if row["fits"]], [(4, "80 GiB")])
+        self.assertTrue(all(row["reason"] for key, row in rows.items() if key != (4, "80 GiB")))
+
+    def test_swept_numbers_are_numbers_in_compare(self):
+        self.run_mllmsim("sweep", INTERNVL, "--vary", f"{PP}=4,8", "--vary", "cluster.gpu_memory=80 GiB", "--out", "s")
+        runs = json.loads(self.run_mllmsim("compare", "s", "--json").stdout)["runs"]
+        self.assertEqual([(r[PP], r["cluster.gpu_memory"]) for r in runs], [(4, "80 GiB"), (8, "80 GiB")])
+
+    def test_a_mistyped_key_over_a_large_range_is_said_at_once(self):
+        start = time.monotonic()
+        done = self.run_mllmsim("sweep", INTERNVL, "--vary", "parallelism.global_batch=1..900000", code=2)
+        self.assertIn("unknown key", done.stderr)
+        self.assertLess(time.monotonic() - start, 20)  # reading each took minutes
+
+    def test_numbers_of_the_command_line_have_ranges(self):
+        for option in ["--threads=1000000000", "--threads=0", "--threads=two", "--shard=3/18446744073709551615", "--shard=0/4",
+                       "--shard=-1/4", "--shard=1", "--shard=1/2/3"]:
+            done = self.run_mllmsim("sweep", INTERNVL, *GRID, option, code=2)
+            self.assertRegex(done.stderr, "expected (a number from 1 to 4096|I/N with I from 1 to N and N at most 1000000)", option)
+        self.assertIn("from 1 to 4096", self.run_mllmsim("sweep", INTERNVL, *GRID, "-j", "-1", code=2).stderr)
+        many = self.run_mllmsim("sweep", INTERNVL, "--vary", "seed=1..4000", "--vary", f"{BATCH}=1..5000", code=2)
+        self.assertIn("20000000 points, at most 10000000", many.stderr)
+        self.assertFalse((self.dir / "results").exists())
+
+    def test_the_number_of_points_is_said_before_the_start(self):
+        self.assertTrue(self.run_mllmsim("sweep", INTERNVL, *GRID, "--shard", "4/5").stderr.startswith("18 points, 3 of them in shard 4 of 5\n"))
+
     def test_mistakes(self):
         self.assertIn("nothing varies", self.run_mllmsim("sweep", INTERNVL, code=2).stderr)
         # A key that is nowhere right is the user's mistake, not a thousand infeasible points.
@@ -125,6 +177,18 @@ class Bytes(Cli):
         # A shard that came twice (a requeued task) counts once.
         self.run_mllmsim("merge", "parts/3", "parts/1", "parts/2", "parts/2", "whole", "--out", "again")
         self.same("whole", "again")
+
+    def test_shards_of_one_out_are_found_by_merge(self):
+        self.run_mllmsim("sweep", INTERNVL, *GRID, "--out", "whole")
+        for i in [1, 2, 3]:
+            self.run_mllmsim("sweep", INTERNVL, *GRID, "--out", "s", "--shard", f"{i}/3")
+        self.run_mllmsim("sweep", INTERNVL, *GRID, "--out", "s", "--shard", "1/2")  # given up: 2/2 is not there
+        self.run_mllmsim("merge", "s")
+        self.same("whole", "s")
+        self.run_mllmsim("sweep", INTERNVL, *GRID, "--out", "s", "--shard", "2/2")
+        self.assertIn("in several ways, 2 of them complete", self.run_mllmsim("merge", "s", code=2).stderr)
+        self.run_mllmsim("merge", "s/shard-1-of-2", "s/shard-2-of-2", "--out", "named")
+        self.same("whole", "named")
 
     def test_merge_wants_all_shards_of_one_sweep(self):
         for i in [1, 2]:
@@ -166,6 +230,26 @@ class Interrupted(Cli):
             process.send_signal(sent)
             self.assertEqual(process.wait(), code)
             self.assertIn("the same command continues", process.stderr.read())
+
+    def test_a_long_point_does_not_hold_up_a_signal(self):
+        process = self.start("sweep", GIVEN, "--vary", f"{BATCH}=3000000,6000000", "--out", "s", "--threads", "1")
+        while not (self.dir / "s/sweep.journal").exists():
+            self.assertIsNone(process.poll(), "the sweep ended before it could be interrupted")
+            time.sleep(0.01)
+        start = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(), 143)
+        self.assertLess(time.monotonic() - start, 5)
+        self.assertIn("the same command continues", process.stderr.read())
+
+    def test_what_a_killed_run_left_is_removed(self):
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        (self.dir / "s").mkdir()
+        stale, alive, other = (self.write(f"s/{name}", "") for name in
+                               [f"runs.parquet.tmp-{ended.pid}-0", "runs.parquet.tmp-1-0", "notes.tmp-x"])
+        self.run_mllmsim("sweep", INTERNVL, "--vary", f"{PP}=4", "--out", "s")
+        self.assertEqual([path.exists() for path in [stale, alive, other]], [False, True, True])
 
     def test_two_sweeps_do_not_write_to_one_place(self):
         process = self.start(*self.MANY, "--out", "s")

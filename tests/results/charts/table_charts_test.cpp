@@ -22,6 +22,7 @@ struct Row {
   std::int64_t nodes;
   double gpu_days;
   bool fits = true;
+  std::int64_t steps = 1;
 };
 
 // A sweep over cluster.nodes, and the cluster's name as words.
@@ -34,6 +35,7 @@ Table sweep(const std::vector<Row>& rows) {
     run.strategy = row.strategy;
     run.gpu_days = row.gpu_days;
     run.fits = row.fits;
+    run.simulated_steps = row.steps;
     runs.push_back(run);
     nodes.push_back(row.nodes);
     words.push_back(row.nodes > 4 ? "big" : "small");
@@ -79,8 +81,13 @@ TEST(SweepChart, ALineAStrategyInTheOrderOfX) {
   EXPECT_EQ(chart.x_label, "cluster.nodes");
 }
 
-TEST(SweepChart, SaysHowManyDoNotFit) {
-  EXPECT_NE(sweep_chart(without_words(), {}).title.find("1 points do not fit"), std::string::npos);
+TEST(SweepChart, TellsWhatDoesNotFitFromWhatCannotBePlanned) {
+  const auto title = [](const Table& table) { return sweep_chart(table, over_nodes()).title; };
+  EXPECT_TRUE(title(without_words()).ends_with("\nleft out: 1 points do not fit in memory"));
+  const Row good{"baseline", 8, 30}, misfit{"baseline", 4, 9, false}, none{"a", 2, 0, false, 0};
+  EXPECT_TRUE(title(sweep({good, none})).ends_with("\nleft out: 1 points cannot be planned"));
+  EXPECT_TRUE(title(sweep({good, misfit, none, none}))
+                  .ends_with("\nleft out: 1 points do not fit in memory, 2 cannot be planned"));
 }
 
 TEST(SweepChart, WhatElseVariesIsInTheName) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "results/sweep/record.hpp"
@@ -42,6 +43,17 @@ TEST(Record, KeepsEveryField) {
 TEST(Record, CutAnywhereIsNone) {
   const std::string whole = encode("key", journaled());
   for (std::size_t n = 0; n < whole.size(); ++n) EXPECT_FALSE(decode(whole.substr(0, n))) << n;
+}
+
+TEST(Record, WithATruthValueThatIsNoneIsNone) {
+  RunResult yes = journaled(), no = journaled();
+  yes.fits = true;
+  no.fits = false;
+  std::string bytes = encode("key", yes);
+  const std::string other = encode("key", no);
+  const auto at = std::mismatch(bytes.begin(), bytes.end(), other.begin()).first - bytes.begin();
+  bytes[static_cast<std::size_t>(at)] = 2;
+  EXPECT_FALSE(decode(bytes));
 }
 
 TEST(Journal, HasWhatWasAppendedWhenOpenedAgain) {

@@ -28,6 +28,13 @@ TEST(TableFormats, CsvQuotesWhatItMust) {
             "name,x,n,ok\nplain,0.1,-1,true\n\"a \"\"quoted\"\", one\",nan,2,false\n");
 }
 
+TEST(TableFormats, CsvRunsNothingInASpreadsheet) {
+  StringColumn cells;
+  for (const char* text : {"=1+1", "+cmd", "-x", "@a", "-5", "+0.5", "a=b", "=a,b"})
+    cells.push_back(text);
+  EXPECT_EQ(to_csv({{{"=k", cells}}}), "'=k\n'=1+1\n'+cmd\n'-x\n'@a\n-5\n+0.5\na=b\n\"'=a,b\"\n");
+}
+
 TEST(TableFormats, JsonHasAnObjectARow) {
   EXPECT_EQ(to_json(small_table(), "rows"), R"({
   "rows": [
