@@ -82,9 +82,10 @@ int run_command(const Arguments& arguments) {
       "json", "print JSON instead of tables")(
       "threads,j", po::value<unsigned>(),
       "threads to use (default: all cores); results do not depend on it");
+  add_price_option(options);
   po::variables_map values;
   std::vector<std::string> words, files, overrides;
-  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (!parse(arguments, std::string(kUsage) + kShortForms, options, values, words)) return 0;
   for (const std::string& word : words)
     (word.find('=') != std::string::npos && !fs::exists(word) ? overrides : files).push_back(word);
   if (values.count("strategy"))
@@ -93,6 +94,7 @@ int run_command(const Arguments& arguments) {
     throw UserError("command line", "",
                     "run needs a scenario file; `mllmsim list runs` shows the shipped ones");
 
+  const std::optional<double> price = price_of(values);
   std::optional<tbb::global_control> limit;
   if (values.count("threads")) {
     if (values["threads"].as<unsigned>() == 0)
@@ -118,8 +120,9 @@ int run_command(const Arguments& arguments) {
     }
   });
 
-  std::cout << (values.count("json") ? results::to_json(results)
-                                     : results::summaries(results, {results::utf8_locale()}));
+  std::cout << (values.count("json")
+                    ? results::to_json(results, price)
+                    : results::summaries(results, {results::utf8_locale(), price}));
   std::cout.flush();
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     results::write_run(results[i], directories[i]);

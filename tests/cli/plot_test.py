@@ -161,7 +161,7 @@ class PlotRun(unittest.TestCase):
         self.assertIn("there is 0", self.plot("timeline", "a", "--step", 5, code=2).stderr)
         self.assertIn("ranks 0-31", self.plot("timeline", "a", "--ranks", 32, code=2).stderr)
         self.assertIn("0.5:1.2", self.plot("timeline", "a", "--zoom", "later", code=2).stderr)
-        self.assertIn("no-such-run", self.plot("timeline", "no-such-run", code=3).stderr)
+        self.assertIn("no-such-run", self.plot("timeline", "no-such-run", code=2).stderr)
         self.plot("timeline", code=2)
         self.plot(code=2)
 
