@@ -18,7 +18,7 @@ MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN = ROOT / "scenarios" / "runs" / "internvl-6b-20b-a100x32.toml"
 MEGATRON = "parallelism.use_tp_pp_dp_mapping=false"  # ranks: tp fastest, then dp, then pp
-WORDS = ["run", "strategy", "scenario_hash", "model", "cluster", "calibration_hash", "granularity", "reason"]
+WORDS = ["run", "strategy", "scenario_hash", "model", "cluster", "work", "calibration_hash", "granularity", "reason"]
 A100 = ROOT / "cost_models" / "calibrations" / "a100-sxm4-80g.json"
 
 
