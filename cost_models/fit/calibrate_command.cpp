@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/program_options.hpp>
 #include <filesystem>
@@ -26,8 +27,10 @@ constexpr std::string_view kUsage =
     "                     raw measurements (JSON lines or CSV) to a calibration; parts that were\n"
     "                     not measured come from the base, or are estimates\n"
     "       calibrate import nccl|kineto FILE... [--out FILE] [--source TEXT] [--gpus-per-node N]\n"
-    "                     nccl-tests output or PyTorch traces to raw measurements\n"
-    "       calibrate show FILE [--raw RAW... --plot OUT.png]\n"
+    "                 [--op all_gather|reduce_scatter|all_reduce|sendrecv]\n"
+    "                     nccl-tests output or PyTorch traces to raw measurements; --op for\n"
+    "                     logs that do not say which operation they measured\n"
+    "       calibrate show FILE|NAME [--raw RAW... --plot OUT.png]\n"
     "                     every part with its source in a word and in full, points and errors on\n"
     "                     held-out points, and a picture of measured against predicted times\n"
     "       calibrate scale FILE --gemm F [--attention F] [--memory_bound F] [--collectives F]\n"
@@ -105,13 +108,16 @@ void run_import(std::vector<std::string> args, std::ostream& out, std::ostream& 
   args.erase(args.begin());
   po::options_description named;
   named.add_options()("out", po::value<std::string>())("source", po::value<std::string>())(
-      "gpus-per-node", po::value<int>()->default_value(8));
+      "gpus-per-node", po::value<int>()->default_value(8))(
+      "op", po::value<std::string>()->default_value(""));
   const po::variables_map options = parse(args, named);
   const int gpus = options["gpus-per-node"].as<int>();
   if (gpus < 1) throw UserError("command line", "gpus-per-node", "expected a number above 0");
+  const auto& op = options["op"].as<std::string>();
+  if (!op.empty() && !nccl) throw UserError("command line", "--op", "only nccl logs take it");
   fit::RawData raw;
   for (const std::string& file : options["file"].as<std::vector<std::string>>())
-    raw.append(nccl ? fit::import_nccl(file) : fit::import_kineto(file, gpus));
+    raw.append(nccl ? fit::import_nccl(file, op) : fit::import_kineto(file, gpus));
   if (options.count("source") != 0) raw.set_source(options["source"].as<std::string>());
   emit(options, fit::to_json_lines(raw), out);
   fmt::print(err, "{} measurements\n", raw.size());
@@ -141,8 +147,11 @@ void run_scale(const std::vector<std::string>& args, std::ostream& out) {
 int run_calibrate(const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
   const std::string command = args.empty() ? "" : args.front();
   const std::vector<std::string> rest(args.begin() + (args.empty() ? 0 : 1), args.end());
+  const auto asks = [](const std::string& word) { return word == "--help" || word == "-h"; };
   try {
-    if (command == "fit")
+    if (asks(command) || command == "help" || std::any_of(rest.begin(), rest.end(), asks))
+      out << kUsage;
+    else if (command == "fit")
       run_fit(rest, err);
     else if (command == "import")
       run_import(rest, out, err);
@@ -150,19 +159,17 @@ int run_calibrate(const std::vector<std::string>& args, std::ostream& out, std::
       run_show(rest, out);
     else if (command == "scale")
       run_scale(rest, out);
-    else if (command == "--help" || command == "help")
-      out << kUsage;
     else
       throw UserError("command line", "calibrate", "expected fit, import, show or scale");
     return 0;
   } catch (const UserError& e) {
-    fmt::print(err, "{}\n", e.what());
+    for (const Problem& p : e.problems()) fmt::print(err, "error: {}\n", p.text());
     return 2;
   } catch (const po::error& e) {
-    fmt::print(err, "command line: {}\n{}", e.what(), kUsage);
+    fmt::print(err, "error: command line: {}\n{}", e.what(), kUsage);
     return 2;
   } catch (const EnvironmentError& e) {
-    fmt::print(err, "{}\n", e.what());
+    fmt::print(err, "error: {}\n", e.what());
     return 3;
   }
 }

@@ -45,6 +45,23 @@ Test test_of(std::string_view name) {
   return Test::none;
 }
 
+// The operation a user names for files that do not.
+Test given_test(const std::string& op) {
+  if (op.empty()) return Test::none;
+  const Test test = test_of(op);
+  if (test == Test::none || test == Test::other)
+    throw UserError(
+        "command line", "--op",
+        fmt::format("expected all_gather, reduce_scatter, all_reduce or sendrecv, found {}", op));
+  return test;
+}
+
+// What a name says, or else what was given.
+Test test_of(std::string_view name, Test given) {
+  const Test test = test_of(name);
+  return test == Test::none ? given : test;
+}
+
 struct Group {
   int ranks = 0;
   std::set<std::string> hosts;
@@ -55,7 +72,8 @@ void add(RawData& raw, Test test, const Group& group, std::int64_t bytes, double
          const std::string& where) {
   if (bytes <= 0 || !(us > 0) || !std::isfinite(us) || test == Test::other) return;
   if (test == Test::none)
-    throw UserError(where, "", "neither the file nor its name says which operation this is");
+    throw UserError(where, "",
+                    "neither the file nor its name says which operation this is: give --op");
   const auto nodes = static_cast<int>(group.hosts.size());
   if (group.ranks < 2 || nodes < 1)
     throw UserError(where, "", "a result before two \"# Rank\" lines");
@@ -82,7 +100,8 @@ std::vector<std::string> words(const std::string& line) {
 
 class TextLog {
  public:
-  TextLog(RawData& raw, const std::string& file) : raw_(raw), test_(test_of(file)) {}
+  TextLog(RawData& raw, const std::string& file, Test given)
+      : raw_(raw), test_(test_of(file, given)) {}
 
   void line(const std::string& text, const std::string& where) {
     const std::vector<std::string> w = words(text);
@@ -143,8 +162,8 @@ class TextLog {
   std::size_t out_of_place_ = 0, in_place_ = 0;  // columns of the times; 0: not known
 };
 
-void parse_text(const std::string& text, const std::string& file, RawData& raw) {
-  TextLog log(raw, file);
+void parse_text(const std::string& text, const std::string& file, Test given, RawData& raw) {
+  TextLog log(raw, file, given);
   std::string_view rest = text;
   for (int n = 1; !rest.empty(); ++n)
     log.line(std::string(take_line(rest)), fmt::format("{}:{}", file, n));
@@ -159,13 +178,13 @@ std::optional<double> json_time(const json::value& result, const char* place) {
   return us->to_number<double>();
 }
 
-void parse_report(const std::string& text, const std::string& file, RawData& raw) {
+void parse_report(const std::string& text, const std::string& file, Test given, RawData& raw) {
   const json::value document = parse_json(text, file);
   JsonObject root(document, file);
   const json::value* args = document.get_object().if_contains("args");
   const bool named =
       args && args->is_array() && !args->get_array().empty() && args->get_array()[0].is_string();
-  const Test test = test_of(named ? std::string(args->get_array()[0].get_string()) : file);
+  const Test test = test_of(named ? std::string(args->get_array()[0].get_string()) : file, given);
 
   // One device entry per process, which drives nthreads * ngpus of them.
   JsonObject config = root.object("config");
@@ -193,20 +212,21 @@ void parse_report(const std::string& text, const std::string& file, RawData& raw
 
 }  // namespace
 
-RawData parse_nccl(const std::string& text, const std::string& file) {
+RawData parse_nccl(const std::string& text, const std::string& file, const std::string& op) {
   RawData raw;
+  const Test given = given_test(op);
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && text[first] == '{') {
-    parse_report(text, file, raw);
+    parse_report(text, file, given, raw);
   } else {
-    parse_text(text, file, raw);
+    parse_text(text, file, given, raw);
   }
   if (raw.size() == 0) throw UserError(file, "", "no nccl-tests result of a known operation");
   return raw;
 }
 
-RawData import_nccl(const std::filesystem::path& file) {
-  RawData raw = parse_nccl(read_file(file, kLargeFile), file.string());
+RawData import_nccl(const std::filesystem::path& file, const std::string& op) {
+  RawData raw = parse_nccl(read_file(file, kLargeFile), file.string(), op);
   raw.set_source(file.filename().string());
   return raw;
 }

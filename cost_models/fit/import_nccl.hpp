@@ -14,7 +14,9 @@
 
 namespace mllmsim::fit {
 
-RawData import_nccl(const std::filesystem::path& file);
-RawData parse_nccl(const std::string& text, const std::string& file);
+// `op`: what was measured ("all_reduce", "sendrecv") if neither the log nor the file's name says.
+// Throws UserError if it is no operation that has a model.
+RawData import_nccl(const std::filesystem::path& file, const std::string& op = "");
+RawData parse_nccl(const std::string& text, const std::string& file, const std::string& op = "");
 
 }  // namespace mllmsim::fit

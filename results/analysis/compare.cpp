@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "results/run/run_tables.hpp"
+#include "results/analysis/speed_up.hpp"
 #include "results/sweep/sweep_summary.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/text.hpp"
@@ -15,8 +15,6 @@ namespace mllmsim::analysis {
 namespace {
 
 constexpr const char* kStrategy = "strategy";
-
-bool feasible(const results::RunResult& run) { return run.fits && run.simulated_steps > 0; }
 
 // Whether a user's word means this key: all of it, its end, or what headings call it.
 bool means(const std::string& word, const std::string& key) {
@@ -65,6 +63,14 @@ bool matches(const ComparedRun& run, const std::string& baseline, const std::str
          (!by.empty() && value_of(run, by) == baseline);
 }
 
+// The runs of a group that train the same model on the same samples as `like`.
+Group same_work(const Group& group, const ComparedRun& like) {
+  Group out;
+  for (ComparedRun* run : group)
+    if (run->run.work == like.run.work) out.push_back(run);
+  return out;
+}
+
 const ComparedRun* baseline_of(const Group& group, const std::string& baseline,
                                const std::string& by) {
   const std::string& wanted = baseline.empty() ? "baseline" : baseline;
@@ -108,11 +114,13 @@ std::vector<ComparedRun> compared(std::vector<ComparedRun> runs, const std::stri
   bool any = false;
   std::vector<ComparedRun> out;
   for (const Group& group : groups) {
-    const ComparedRun* base = baseline_of(group, baseline, by);
-    any |= base != nullptr;
     for (ComparedRun* run : group) {
-      if (base && feasible(base->run) && feasible(run->run))
-        run->speed_up = run->run.samples_per_s / base->run.samples_per_s;
+      const Group alike = same_work(group, *run);
+      const ComparedRun* base = baseline_of(alike, baseline, by);
+      any |= base != nullptr;
+      const bool alone = alike.size() == 1 && group.size() > 1;
+      run->other_work = feasible(run->run) && alike.size() < group.size() && (!base || alone);
+      if (base && !run->other_work) run->speed_up = speed_up(cost_of(run->run), cost_of(base->run));
       out.push_back(*run);
     }
   }
@@ -120,10 +128,18 @@ std::vector<ComparedRun> compared(std::vector<ComparedRun> runs, const std::stri
   return out;
 }
 
+std::string comparison_note(const std::vector<ComparedRun>& runs) {
+  const bool any =
+      std::any_of(runs.begin(), runs.end(), [](const ComparedRun& run) { return run.other_work; });
+  return any ? "speed-up -: the baseline trains another model, on other data, or on another number "
+               "of samples\n"
+             : "";
+}
+
 results::TextTable summary_by(const std::vector<ComparedRun>& runs, const std::string& by) {
   struct Row {
     std::string value;
-    std::size_t feasible = 0, all = 0, fastest = 0, rated = 0;
+    std::size_t feasible = 0, all = 0, best = 0, rated = 0;
     double log_sum = 0;
   };
   std::vector<Row> rows;
@@ -136,7 +152,7 @@ results::TextTable summary_by(const std::vector<ComparedRun>& runs, const std::s
   };
   std::vector<ComparedRun> copy = runs;
   for (const Group& group : groups_of(copy, by)) {
-    const ComparedRun* fastest = nullptr;
+    const ComparedRun* best = nullptr;
     for (const ComparedRun* run : group) {
       Row& row = row_of(*run);
       ++row.all;
@@ -145,19 +161,17 @@ results::TextTable summary_by(const std::vector<ComparedRun>& runs, const std::s
         ++row.rated;
         row.log_sum += std::log(*run->speed_up);
       }
-      const bool faster =
-          feasible(run->run) && (!fastest || run->run.samples_per_s > fastest->run.samples_per_s);
-      if (faster) fastest = run;
+      if (run->speed_up && (!best || *run->speed_up > *best->speed_up)) best = run;
     }
-    if (fastest) ++row_of(*fastest).fastest;
+    if (best) ++row_of(*best).best;
   }
   results::TextTable table(
-      {{sweep::short_key(by), results::Align::left}, {"fits"}, {"mean speed-up"}, {"fastest in"}});
+      {{sweep::short_key(by), results::Align::left}, {"fits"}, {"mean speed-up"}, {"best in"}});
   for (const Row& row : rows)
     table.add_row(
         {row.value, fmt::format("{} of {}", row.feasible, row.all),
          row.rated ? fmt::format("{:.2f}x", std::exp(row.log_sum / double(row.rated))) : "-",
-         std::to_string(row.fastest)});
+         std::to_string(row.best)});
   return table;
 }
 

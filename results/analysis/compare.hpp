@@ -1,10 +1,9 @@
 // Runs beside each other: what each costs, and how much faster it is than a baseline.
+// What a speed-up is, results/analysis/speed_up.hpp says.
 //
-//   speed-up = samples per second / samples per second of the baseline
-//
-// so that on more GPUs it counts wall-clock time, while GPU-days count the bill. Runs are compared
-// within groups: all together, or, `by` a key, those that differ in nothing but that key. A run
-// that does not fit has no speed-up.
+// Runs are compared within groups: all together, or, `by` a key, those that differ in nothing but
+// that key. In a group only runs of the same work (model, data, samples) are compared, each with
+// the baseline among them. A run that does not fit has no speed-up.
 #pragma once
 
 #include <filesystem>
@@ -31,6 +30,7 @@ struct ComparedRun {
   bool of_sweep = false;
   std::vector<VariedKey> varied;
   std::optional<double> speed_up;
+  bool other_work = false;  // no speed-up because nothing it could be compared with does its work
 };
 
 // Rows of run directories, sweep directories and runs.parquet files. Throws UserError if one is
@@ -44,11 +44,17 @@ std::vector<ComparedRun> read_compared(const std::vector<std::filesystem::path>&
 std::vector<ComparedRun> compared(std::vector<ComparedRun> runs, const std::string& baseline,
                                   const std::string& by);
 
-results::TextTable comparison_text(const std::vector<ComparedRun>& runs);  // for people, rounded
-tables::Table comparison_table(const std::vector<ComparedRun>& runs);      // for programs
+// For people, rounded; for programs. With a price for a GPU-hour also what each costs.
+results::TextTable comparison_text(const std::vector<ComparedRun>& runs,
+                                   std::optional<double> price = std::nullopt);
+tables::Table comparison_table(const std::vector<ComparedRun>& runs,
+                               std::optional<double> price = std::nullopt);
+
+// Why some runs have no speed-up, as a line for people; "" if all that fit have one.
+std::string comparison_note(const std::vector<ComparedRun>& runs);
 
 // For each value of `by`: in how many groups it fits, its mean speed-up (geometric), and in how
-// many it is the fastest.
+// many it costs least.
 results::TextTable summary_by(const std::vector<ComparedRun>& runs, const std::string& by);
 
 }  // namespace mllmsim::analysis

@@ -6,19 +6,17 @@
 #include <sstream>
 
 #include "results/analysis/compare.hpp"
+#include "results/analysis/speed_up.hpp"
 #include "results/run/run_fields.hpp"
 #include "results/run/run_tables.hpp"
 #include "results/sweep/sweep_summary.hpp"
 #include "results/sweep/sweep_tables.hpp"
 #include "results/text/figures.hpp"
-#include "sim/base/errors.hpp"
 
 namespace mllmsim::analysis {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool feasible(const results::RunResult& run) { return run.fits && run.simulated_steps > 0; }
 
 VariedKey varied_key(const std::string& name, const tables::Column& column, std::size_t row) {
   const auto read = [&](const auto& values) -> VariedKey {
@@ -26,15 +24,6 @@ VariedKey varied_key(const std::string& name, const tables::Column& column, std:
     return {name, fmt::format("{}", values[row]), value};
   };
   return std::visit(read, column);
-}
-
-fs::path runs_file(const fs::path& path) {
-  std::error_code error;
-  const fs::path file = fs::is_directory(path, error) ? path / "runs.parquet" : path;
-  if (!fs::exists(file, error))
-    throw UserError(path.string(), "",
-                    "expected the directory of a run or a sweep, with a runs.parquet in it");
-  return file;
 }
 
 // Keys that vary, in the order they first appear; strategies have a column of their own.
@@ -103,7 +92,7 @@ void add_varied(tables::Table& table, const std::string& key,
 std::vector<ComparedRun> read_compared(const std::vector<fs::path>& paths) {
   std::vector<ComparedRun> out;
   for (const fs::path& path : paths) {
-    const fs::path file = runs_file(path);
+    const fs::path file = results::runs_file(path);
     results::RunRows rows = results::read_runs(file);
     std::vector<std::string> keys;
     const auto listed = rows.metadata.find("keys");
@@ -128,13 +117,16 @@ std::vector<ComparedRun> read_compared(const std::vector<fs::path>& paths) {
   return out;
 }
 
-results::TextTable comparison_text(const std::vector<ComparedRun>& runs) {
+results::TextTable comparison_text(const std::vector<ComparedRun>& runs,
+                                   std::optional<double> price) {
   const std::vector<std::string> keys = varied_keys(runs);
   std::vector<results::TextColumn> columns{{"run", results::Align::left, true},
                                            {"strategy", results::Align::left}};
   for (const std::string& key : keys) columns.push_back({sweep::short_key(key)});
-  for (const char* heading :
-       {"GPUs", "iteration s", "GPU-days", "speed-up", "MFU", "bubbles", "memory GiB"})
+  for (const char* heading : {"GPUs", "iteration s", "GPU-days", "days"})
+    columns.push_back({heading});
+  if (price) columns.push_back({"cost"});
+  for (const char* heading : {"speed-up", "MFU", "bubbles", "memory GiB"})
     columns.push_back({heading});
   results::TextTable table(std::move(columns));
   for (const ComparedRun& c : runs) {
@@ -142,21 +134,25 @@ results::TextTable comparison_text(const std::vector<ComparedRun>& runs) {
     std::vector<std::string> cells{c.of_sweep ? run.name : c.label, run.strategy};
     for (const std::string& key : keys) cells.push_back(varied_text(c, key));
     cells.push_back(run.gpus > 0 ? std::to_string(run.gpus) : "-");
-    if (feasible(run))
+    if (feasible(run)) {
       cells.insert(cells.end(),
                    {results::figure(run.iteration.value), results::figure(run.gpu_days),
-                    c.speed_up ? fmt::format("{:.2f}x", *c.speed_up) : "-",
+                    results::figure(results::wall_clock_days(run))});
+      if (price) cells.push_back(results::money(results::cost(run, *price)));
+      cells.insert(cells.end(),
+                   {c.speed_up ? fmt::format("{:.2f}x", *c.speed_up) : "-",
                     results::percent(run.mfu), results::percent(results::bubble_share(run)),
                     results::gib(run.peak_memory, run.gpu_memory)});
-    else
-      cells.insert(cells.end(), {"-", "-", "-", "-", "-",
-                                 run.simulated_steps > 0 ? "does not fit" : "infeasible"});
+    } else {
+      cells.insert(cells.end(), price ? 7 : 6, "-");
+      cells.push_back(run.simulated_steps > 0 ? "does not fit" : "infeasible");
+    }
     table.add_row(std::move(cells));
   }
   return table;
 }
 
-tables::Table comparison_table(const std::vector<ComparedRun>& runs) {
+tables::Table comparison_table(const std::vector<ComparedRun>& runs, std::optional<double> price) {
   tables::Table table;
   const auto text = [&](const std::string& name, auto get) {
     add_column<tables::StringColumn>(table, name, runs, get);
@@ -168,12 +164,17 @@ tables::Table comparison_table(const std::vector<ComparedRun>& runs) {
   text("directory", [](Run c) { return c.label; });
   text("run", [](Run c) { return c.run.name; });
   text("strategy", [](Run c) { return c.run.strategy; });
+  text("model", [](Run c) { return c.run.model; });
+  text("work", [](Run c) { return c.run.work; });
   for (const std::string& key : varied_keys(runs)) add_varied(table, key, runs);
   add_column<std::vector<std::int64_t>>(table, "gpus", runs, [](Run c) { return c.run.gpus; });
   add_column<std::vector<bool>>(table, "fits", runs, [](Run c) { return feasible(c.run); });
   text("reason", [](Run c) { return c.run.reason; });
   number("iteration_s", [](Run c) { return c.run.iteration.value; });
+  number("samples_per_step", [](Run c) { return c.run.samples_per_step; });
   number("gpu_days", [](Run c) { return c.run.gpu_days; });
+  number("days", [](Run c) { return results::wall_clock_days(c.run); });
+  if (price) number("cost", [&](Run c) { return results::cost(c.run, *price); });
   number("speed_up", [](Run c) { return c.speed_up.value_or(std::nan("")); });
   number("mfu", [](Run c) { return c.run.mfu; });
   number("bubble_share", [](Run c) { return results::bubble_share(c.run); });

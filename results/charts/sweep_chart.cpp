@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <tuple>
 
+#include "results/analysis/speed_up.hpp"
 #include "results/charts/cells.hpp"
 #include "results/charts/table_charts.hpp"
 #include "results/run/run_tables.hpp"
@@ -42,14 +45,23 @@ struct Point {
   std::string strategy, others;  // "baseline"; "tensor_model_parallel_size 4"
   std::string x_word;
   double x = 0, y = 0;
+  analysis::Cost cost;
 };
 
 struct Points {
   std::string x_key;
   std::vector<Point> points;
   std::size_t misfits = 0, unplanned = 0;  // left out: too little memory; no plan or no scenario
+  std::size_t without_base = 0;            // nothing to be compared with
   bool words = false;                      // x are words
 };
+
+analysis::Cost cost_of(const tables::Table& runs, std::size_t row) {
+  const tables::Column *work = runs.find("work"), *samples = runs.find("samples"),
+                       *days = runs.find("gpu_days");
+  return {work ? word(*work, row) : "", days ? number(*days, row).value_or(0) : 0,
+          samples ? number(*samples, row).value_or(1) : 1};
+}
 
 Points points_of(const tables::Table& runs, const SweepPicture& picture) {
   const std::vector<std::string> keys = varying_keys(runs);
@@ -83,6 +95,7 @@ Points points_of(const tables::Table& runs, const SweepPicture& picture) {
       p.x = number(*x, i).value_or(0);
     }
     p.y = *number(y, i);
+    p.cost = cost_of(runs, i);
     out.points.push_back(std::move(p));
   }
   if (out.points.empty())
@@ -154,6 +167,9 @@ void add_misfits(const Points& points, plot::Chart& chart) {
     why += fmt::format("{}{}{} cannot be planned", why.empty() ? "" : ", ", points.unplanned,
                        why.empty() ? " points" : "");
   if (!why.empty()) chart.title += "\nleft out: " + why;
+  if (points.without_base > 0)
+    chart.title += fmt::format("\n{} points of a model, data or samples of their own are left out",
+                               points.without_base);
 }
 
 plot::Range from_zero(const Points& points) {
@@ -174,15 +190,19 @@ void to_speedups(Points& points, const std::string& wanted) {
     throw UserError("command line", "--baseline",
                     fmt::format("no run of {}; there are {}", base, all));
   }
-  std::map<std::pair<std::string, std::string>, double> of_base;
+  using Place = std::tuple<std::string, std::string, std::string>;
+  const auto place = [](const Point& p) { return Place(p.others, p.x_word, p.cost.work); };
+  std::map<Place, analysis::Cost> of_base;
   for (const Point& p : points.points)
-    if (p.strategy == base) of_base[{p.others, p.x_word}] = p.y;
+    if (p.strategy == base) of_base[place(p)] = p.cost;
+  const std::size_t all = points.points.size();
   std::erase_if(points.points, [&](const Point& p) {
-    return !of_base.contains({p.others, p.x_word}) || p.y <= 0;
+    return !of_base.contains(place(p)) || p.cost.gpu_days <= 0;
   });
+  points.without_base = all - points.points.size();
   if (points.points.empty())
     throw UserError("command line", "", "nothing to draw: no row has GPU-days above 0");
-  for (Point& p : points.points) p.y = of_base[{p.others, p.x_word}] / p.y;
+  for (Point& p : points.points) p.y = analysis::speed_up(p.cost, of_base[place(p)]).value_or(0);
 }
 
 void add_bars(const Points& points, plot::Chart& chart) {

@@ -11,6 +11,7 @@
 #include "results/cli/command.hpp"
 #include "results/cli/streams.hpp"
 #include "results/text/text_table.hpp"
+#include "scenarios/files/shipped_files.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"
 
@@ -27,8 +28,9 @@ constexpr const char* kGapsUsage =
     "of the measuring program: mllmsim-calibrate --shapes FILE.\n";
 
 constexpr const char* kShowUsage =
-    "usage: mllmsim calibrate show FILE [--raw RAW ... --plot OUT]\n\n"
-    "Lists every part of a calibration with its source, points and errors on held-out points.\n"
+    "usage: mllmsim calibrate show FILE|NAME [--raw RAW ... --plot OUT]\n\n"
+    "Lists every part of a calibration (a file, or a shipped one by name) with its source, points "
+    "and errors on held-out points.\n"
     "--plot draws what it predicts against raw measurements (JSON lines or CSV).\n";
 
 // What it writes to stdout is data for `import` and `scale`, text for the others.
@@ -85,6 +87,8 @@ int show_command(const Arguments& arguments) {
   po::variables_map values;
   Arguments words;
   if (!parse(arguments, kShowUsage, options, values, words)) return 0;
+  for (std::string& word : words)
+    word = scenarios::existing(word, scenarios::ShippedKind::calibration).string();
   if (values.count("plot") != values.count("raw"))
     throw UserError("command line", "",
                     "a calibration does not keep its measurements: a plot needs both --plot OUT "

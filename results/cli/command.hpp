@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,5 +37,14 @@ bool is_override(const std::string& word);
 bool parse(const Arguments& arguments, const std::string& usage,
            boost::program_options::options_description options,
            boost::program_options::variables_map& values, std::vector<std::string>& words);
+
+// --price-per-gpu-hour of run and compare, and its value if it was given.
+void add_price_option(boost::program_options::options_description& options);
+std::optional<double> price_of(const boost::program_options::variables_map& values);
+
+// What --help says of key=value.
+inline constexpr const char* kShortForms =
+    "tp, pp, vpp, dp, mbs and gbs are short for parallelism.tensor_model_parallel_size, ...: "
+    "tp=4.\n";
 
 }  // namespace mllmsim::cli

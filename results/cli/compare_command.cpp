@@ -4,6 +4,7 @@
 #include "results/cli/streams.hpp"
 #include "results/text/json.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/text.hpp"
 #include "sim/tables/csv.hpp"
 
 namespace po = boost::program_options;
@@ -13,9 +14,10 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: mllmsim compare RUNS... [--baseline NAME] [--by KEY] [options]\n\n"
-    "RUNS are directories that run, sweep or merge wrote. Speed-up is samples a second over the\n"
-    "baseline's. With --by strategy (or a key that a sweep varies) runs are compared with those\n"
-    "that differ from them in nothing else, and a summary follows.\n";
+    "RUNS are directories that run, sweep or merge wrote. Speed-up is the baseline's GPU-days\n"
+    "over the run's for the same samples, between runs of the same model, data and samples only.\n"
+    "With --by strategy (or a key that a sweep varies) runs are compared with those that differ\n"
+    "from them in nothing else, and a summary follows.\n";
 
 constexpr std::size_t kWidth = 120;
 
@@ -36,12 +38,14 @@ int compare_command(const Arguments& arguments) {
       "by", po::value<std::string>()->default_value(""),
       "compare only runs that differ in this key alone; a strategy as baseline implies strategy")(
       "json", "print JSON")("csv", "print CSV")("markdown", "print a Markdown table");
+  add_price_option(options);
   po::variables_map values;
   std::vector<std::string> words;
   if (!parse(arguments, kUsage, options, values, words)) return 0;
   if (words.empty()) throw UserError("command line", "", "compare needs directories of results");
   if (values.count("json") + values.count("csv") + values.count("markdown") > 1)
     throw UserError("command line", "", "give one of --json, --csv and --markdown");
+  const std::optional<double> price = price_of(values);
   const std::vector<std::filesystem::path> paths(words.begin(), words.end());
   std::vector<analysis::ComparedRun> runs = analysis::read_compared(paths);
   const auto& baseline = values["baseline"].as<std::string>();
@@ -49,15 +53,18 @@ int compare_command(const Arguments& arguments) {
   if (by.empty() && is_strategy_of(baseline, runs)) by = "strategy";
   runs = analysis::compared(std::move(runs), baseline, by);
   if (values.count("json"))
-    print_data(results::to_json(analysis::comparison_table(runs), "runs"));
+    print_data(results::to_json(analysis::comparison_table(runs, price), "runs"));
   else if (values.count("csv"))
-    print_data(tables::to_csv(analysis::comparison_table(runs)));
+    print_data(tables::to_csv(analysis::comparison_table(runs, price)));
   else if (values.count("markdown"))
-    print_text(analysis::comparison_text(runs).markdown() +
+    print_text(analysis::comparison_text(runs, price).markdown() +
                (by.empty() ? "" : "\n" + analysis::summary_by(runs, by).markdown()));
   else
-    print_text(analysis::comparison_text(runs).text(0, kWidth) +
+    print_text(analysis::comparison_text(runs, price).text(0, kWidth) +
+               analysis::comparison_note(runs) +
                (by.empty() ? "" : "\n" + analysis::summary_by(runs, by).text(0, kWidth)));
+  if (values.count("json") + values.count("csv") + values.count("markdown") > 0)
+    if (const std::string note = analysis::comparison_note(runs); !note.empty()) say(trimmed(note));
   return 0;
 }
 

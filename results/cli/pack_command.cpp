@@ -26,10 +26,11 @@ namespace mllmsim::cli {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: mllmsim pack LENGTHS|MIXTURE [key=value ...] [options]\n\n"
+    "usage: mllmsim pack LENGTHS...|MIXTURE [key=value ...] [options]\n\n"
     "Packs samples into sequences of at most Q_v tiles and Q_t tokens. LENGTHS is a .json, .csv "
     "or\n"
     ".parquet file with vit_num and token_num of each sample, or a meta file that lists several;\n"
+    "several LENGTHS are packed together;\n"
     "MIXTURE is a .toml file or the name of a shipped one, and key=value changes it: "
     "max_tiles=1.\n";
 
@@ -122,7 +123,7 @@ void write_membership(const data::DataSet& data, const data::Packing& packing,
                                      {"seed", std::to_string(options.seed)},
                                      {"version", std::string(results::version())}};
   tables::write_parquet(membership(data, packing), metadata, path);
-  say("wrote " + path);
+  say(fmt::format("wrote {} ({})", path, algorithm));
 }
 
 double above(std::size_t packs, std::size_t bound) {
@@ -202,11 +203,17 @@ std::int64_t number(const po::variables_map& values, const char* name, std::int6
   return value;
 }
 
+// A limit that no sample meets packs nothing. Samples above one that others meet get packs of their
+// own, and are counted.
 PackOptions options_of(const po::variables_map& values, const data::DataSet& data) {
+  data::PackLimits least{data.samples[0].tiles, data.samples[0].tokens};
+  for (const data::Sample& s : data.samples)
+    least = {std::min<std::int64_t>(least.tiles, s.tiles),
+             std::min<std::int64_t>(least.tokens, s.tokens)};
   PackOptions o;
   o.limits = data::choose_limits(data.samples);
-  o.limits.tiles = number(values, "q-v", 1, o.limits.tiles);
-  o.limits.tokens = number(values, "q-t", 1, o.limits.tokens);
+  o.limits.tiles = number(values, "q-v", std::max<std::int64_t>(1, least.tiles), o.limits.tiles);
+  o.limits.tokens = number(values, "q-t", least.tokens, o.limits.tokens);
   o.keep = data::default_keep(o.limits);
   o.keep.tiles = number(values, "keep-v", 0, o.keep.tiles);
   o.keep.tokens = number(values, "keep-t", 0, o.keep.tokens);
@@ -226,14 +233,27 @@ std::vector<std::string> algorithms_of(const po::variables_map& values) {
                   fmt::format("expected {}, {} or both, found {}", isf, best_fit, name));
 }
 
+void append(data::DataSet& all, const data::DataSet& more) {
+  const std::size_t offset = all.samples.size();
+  all.samples.insert(all.samples.end(), more.samples.begin(), more.samples.end());
+  for (const data::SampleSet& set : more.sets)
+    all.sets.push_back({set.name, offset + set.begin, offset + set.end});
+}
+
 data::DataSet data_of(const std::vector<std::string>& words, std::uint64_t seed) {
-  const std::vector<std::string> overrides(words.begin() + 1, words.end());
-  if (!scenarios::is_lengths_file(words[0]))
+  if (!scenarios::is_lengths_file(words[0])) {
+    const std::vector<std::string> overrides(words.begin() + 1, words.end());
     return scenarios::generate(scenarios::read_mixture(words[0], overrides), seed);
-  if (!overrides.empty())
-    throw UserError("command line", overrides[0],
-                    "only a mixture can be changed, not a lengths file");
-  return scenarios::read_lengths(words[0]);
+  }
+  data::DataSet all;
+  for (const std::string& word : words) {
+    if (!scenarios::is_lengths_file(word))
+      throw UserError("command line", word,
+                      "only a mixture can be changed, not a lengths file; beside lengths files "
+                      "there can be other lengths files");
+    append(all, scenarios::read_lengths(word));
+  }
+  return all;
 }
 
 }  // namespace
@@ -249,7 +269,8 @@ int pack_command(const Arguments& arguments) {
       "rounds", whole(), "rounds of ISF (default 10)")(
       "seed", po::value<std::uint64_t>()->default_value(1), "of the mixture and of ISF")(
       "ranks", whole(), "data-parallel ranks for the dist ratios (default 8)")(
-      "out,o", po::value<std::string>(), "write who is in which pack to this Parquet file")(
+      "out,o", po::value<std::string>(),
+      "write who is in which pack to this Parquet file (of both: those with fewer packs)")(
       "json", "print JSON instead of a table");
   po::variables_map values;
   std::vector<std::string> words;
@@ -261,20 +282,23 @@ int pack_command(const Arguments& arguments) {
     throw UserError("command line", "", "pack needs a lengths file or a mixture: " + names);
   }
   const std::vector<std::string> algorithms = algorithms_of(values);
-  if (values.count("out") && algorithms.size() > 1)
-    throw UserError("command line", "--out", "needs one --algorithm, isf or best-fit");
-
   const data::DataSet data = data_of(words, values["seed"].as<std::uint64_t>());
   const PackOptions chosen = options_of(values, data);
   const std::size_t bound = data::fewest_packs(data.samples, chosen.limits);
   std::vector<Figures> all;
+  std::string written;  // the algorithm of the fewest packs
+  data::Packing fewest;
   for (const std::string& algorithm : algorithms) {
     double seconds = 0;
-    const data::Packing packing = timed_pack(algorithm, data, chosen, seconds);
+    data::Packing packing = timed_pack(algorithm, data, chosen, seconds);
     all.push_back(judge(algorithm, data, packing, chosen, seconds));
-    if (values.count("out"))
-      write_membership(data, packing, algorithm, chosen, words[0], values["out"].as<std::string>());
+    if (all.size() > 1 && packing.packs.size() >= fewest.packs.size()) continue;
+    fewest = std::move(packing);
+    written = algorithm;
   }
+  if (values.count("out"))
+    write_membership(data, fewest, written, chosen, fmt::format("{}", fmt::join(words, " ")),
+                     values["out"].as<std::string>());
   if (values.count("json"))
     print_data(to_json(data, chosen, bound, all));
   else

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <cmath>
 #include <filesystem>
 #include <sstream>
 
@@ -36,6 +37,20 @@ bool parse(const Arguments& arguments, const std::string& usage, po::options_des
   text << options;
   print_text(usage + "\n" + text.str());
   return false;
+}
+
+void add_price_option(po::options_description& options) {
+  options.add_options()("price-per-gpu-hour", po::value<double>(),
+                        "also say what the training run costs, in the currency of this price");
+}
+
+std::optional<double> price_of(const po::variables_map& values) {
+  if (!values.count("price-per-gpu-hour")) return std::nullopt;
+  const auto price = values["price-per-gpu-hour"].as<double>();
+  if (!std::isfinite(price) || price <= 0)
+    throw UserError("command line", "--price-per-gpu-hour",
+                    fmt::format("expected a price above 0, found {}", price));
+  return price;
 }
 
 }  // namespace mllmsim::cli

@@ -25,7 +25,7 @@ constexpr const char* kUsage =
     "  bubbles RUN...      bubbles by stage and kind\n"
     "  memory RUN...       memory of each stage over a step, with what a GPU has\n"
     "  sweep SWEEP         a column over a swept key, a line a strategy\n"
-    "  speedup SWEEP|RUN.. GPU-days of a baseline, of those of each strategy\n"
+    "  speedup SWEEP|RUN.. GPU-days of a baseline over those of each strategy\n"
     "  packing PACKS       tiles and tokens a micro-batch before and after `mllmsim pack --out "
     "PACKS`\n"
     "  validation FILE     predicted against published figures (validation.parquet)\n"
@@ -58,9 +58,7 @@ charts::Choice choice_of(const po::variables_map& values) {
 tables::Table read_rows(const Paths& paths) {
   tables::Table all;
   for (const std::string& path : paths) {
-    const tables::Table one =
-        tables::read_parquet(is_folder(path) ? fs::path(path) / "runs.parquet" : fs::path(path))
-            .table;
+    const tables::Table one = tables::read_parquet(results::runs_file(path)).table;
     if (all.columns.empty()) {
       all = one;
       continue;
@@ -195,6 +193,11 @@ int plot_command(const Arguments& arguments) {
     throw UserError("command line", paths[1], fmt::format("plot {} takes one PATH", kind.name));
   const fs::path out = values.count("out") ? fs::path(values["out"].as<std::string>())
                                            : default_out(kind.name, paths.front());
+  const fs::path folder = out.parent_path();
+  if (!folder.empty() && !fs::is_directory(folder))
+    throw UserError("command line", "--out",
+                    fmt::format("there is no folder {} to write {} into", folder.string(),
+                                out.filename().string()));
   draw(kind.draw(paths, values), out, values);
   return 0;
 }

@@ -18,8 +18,7 @@ constexpr const char* kUsage =
     "plan, the assumptions and how to reproduce. RUN is a directory that `mllmsim run` left.\n";
 
 report::ReportRun read(const std::string& directory) {
-  const tables::Metadata metadata =
-      tables::read_parquet(std::filesystem::path(directory) / "runs.parquet").metadata;
+  const tables::Metadata metadata = tables::read_parquet(results::runs_file(directory)).metadata;
   const auto version = metadata.find("version");
   return {results::read_run(directory), directory,
           version == metadata.end() ? "?" : version->second};

@@ -77,9 +77,10 @@ int run_command(const Arguments& arguments) {
       "json", "print JSON instead of tables")(
       "threads,j", po::value<unsigned>(),
       "threads to use (default: all cores); results do not depend on it");
+  add_price_option(options);
   po::variables_map values;
   std::vector<std::string> words, files, overrides;
-  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (!parse(arguments, std::string(kUsage) + kShortForms, options, values, words)) return 0;
   for (const std::string& word : words) (is_override(word) ? overrides : files).push_back(word);
   if (values.count("strategy"))
     overrides.push_back("strategy.name=" + values["strategy"].as<std::string>());
@@ -87,6 +88,7 @@ int run_command(const Arguments& arguments) {
     throw UserError("command line", "",
                     "run needs a scenario file; `mllmsim list runs` shows the shipped ones");
 
+  const std::optional<double> price = price_of(values);
   std::optional<tbb::global_control> limit;
   if (values.count("threads")) {
     if (values["threads"].as<unsigned>() == 0)
@@ -119,9 +121,9 @@ int run_command(const Arguments& arguments) {
     say("wrote " + directories[i].string());
   }
   if (values.count("json"))
-    print_data(results::to_json(results));
+    print_data(results::to_json(results, price));
   else
-    print_text(results::summaries(results, {results::utf8_locale()}));
+    print_text(results::summaries(results, {results::utf8_locale(), price}));
   return 0;
 }
 

@@ -155,11 +155,9 @@ fs::path directory_of(const sweep::SweepJob& job, const po::variables_map& value
 
 void announce(const sweep::SweepJob& job) {
   const std::size_t points = job.sweep.points();
-  std::cerr << fmt::format("{} points", points);
-  if (job.shard.count > 1)
-    std::cerr << fmt::format(", {} of them in shard {} of {}", job.shard.of(points),
-                             job.shard.index, job.shard.count);
-  std::cerr << "\n";
+  say(job.shard.count > 1 ? fmt::format("{} points, {} of them in shard {} of {}", points,
+                                        job.shard.of(points), job.shard.index, job.shard.count)
+                          : fmt::format("{} points", points));
 }
 
 void report(const sweep::SweepJob& job, const sweep::SweepResult& result, bool json,

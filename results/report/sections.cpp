@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "results/analysis/speed_up.hpp"
 #include "results/charts/span_look.hpp"
 #include "results/charts/timeline_chart.hpp"
 #include "results/report/html.hpp"
@@ -27,17 +28,20 @@ std::string label(const results::RunResult& run) {
 
 std::string cell(const std::string& text) { return "<td>" + text + "</td>"; }
 
-// The run of fewest GPU-days among those that fit; those of other models are not comparable.
+bool same_work(const ReportRun& a, const ReportRun& b) { return a.result.work == b.result.work; }
+
+// The run of fewest GPU-days among those that fit; those of other work are not comparable.
 const results::RunResult* best_of(std::span<const ReportRun> runs) {
   const results::RunResult* best = nullptr;
   for (const ReportRun& r : runs) {
-    if (r.result.model != runs[0].result.model) return nullptr;
+    if (!same_work(r, runs[0])) return nullptr;
     if (r.result.fits && (!best || r.result.gpu_days < best->gpu_days)) best = &r.result;
   }
   return runs.size() > 1 ? best : nullptr;
 }
 
-std::string summary_row(const results::RunResult& run, const results::RunResult& first, bool best) {
+// `first`: the run it is compared with; null if no other does the same work.
+std::string summary_row(const results::RunResult& run, const results::RunResult* first, bool best) {
   std::string out =
       fmt::format("<tr{}><th scope=\"row\" class=\"word\">{}{}</th>", best ? " class=\"best\"" : "",
                   label(run), best ? " - fewest GPU-days" : "");
@@ -45,12 +49,14 @@ std::string summary_row(const results::RunResult& run, const results::RunResult&
   out += cell(fmt::format("{} / {}{} / {}", run.tp, run.pp,
                           run.vpp > 1 ? fmt::format(" x {}", run.vpp) : "", run.dp));
   if (!run.fits)
-    return out + fmt::format("<td class=\"word\" colspan=\"7\">does not fit: {}</td></tr>\n",
+    return out + fmt::format("<td class=\"word\" colspan=\"8\">does not fit: {}</td></tr>\n",
                              html(run.reason));
-  const bool comparable = first.fits && run.gpu_days > 0;
-  out +=
-      cell(fmt::format("{:.4g}", run.iteration.value)) + cell(fmt::format("{:.4g}", run.gpu_days));
-  out += cell(comparable ? fmt::format("{:.2f} x", first.gpu_days / run.gpu_days) : "");
+  const std::optional<double> speed_up =
+      first ? analysis::speed_up(analysis::cost_of(run), analysis::cost_of(*first)) : std::nullopt;
+  out += cell(fmt::format("{:.4g}", run.iteration.value)) +
+         cell(fmt::format("{:.4g}", run.gpu_days)) +
+         cell(fmt::format("{:.4g}", results::wall_clock_days(run)));
+  out += cell(speed_up ? fmt::format("{:.2f} x", *speed_up) : "-");
   out +=
       cell(fmt::format("{:.1f} %", 100 * run.mfu)) + cell(fmt::format("{:.1f} %", 100 * run.hfu));
   out += cell(fmt::format("{:.1f} %", 100 * results::bubble_share(run)));
@@ -121,16 +127,19 @@ std::string summary_section(std::span<const ReportRun> runs) {
   const results::RunResult* best = best_of(runs);
   std::string out =
       "<section id=\"summary\"><h2>Summary</h2><div class=\"wide\"><table>\n"
-      "<caption>Speed-up is in GPU-days, against the first run of the same model.</caption>\n"
+      "<caption>Speed-up: GPU-days for the same samples, of the first run of the same model, data "
+      "and samples, over the run's. A dash: no other run does the same work.</caption>\n"
       "<thead><tr><th scope=\"col\" class=\"word\">run (strategy)</th><th scope=\"col\">GPUs</th>"
       "<th scope=\"col\">tp / pp / dp</th><th scope=\"col\">step s</th>"
-      "<th scope=\"col\">GPU-days</th><th scope=\"col\">speed-up</th><th scope=\"col\">MFU</th>"
+      "<th scope=\"col\">GPU-days</th><th scope=\"col\">days</th>"
+      "<th scope=\"col\">speed-up</th><th scope=\"col\">MFU</th>"
       "<th scope=\"col\">HFU</th><th scope=\"col\">bubbles</th>"
       "<th scope=\"col\">peak memory GiB</th></tr></thead><tbody>\n";
   for (const ReportRun& r : runs) {
-    const auto first = std::ranges::find(runs, r.result.model,
-                                         [](const ReportRun& run) { return run.result.model; });
-    out += summary_row(r.result, first->result, &r.result == best);
+    const auto alike = [&](const ReportRun& other) { return same_work(other, r); };
+    const bool alone = runs.size() > 1 && std::ranges::count_if(runs, alike) == 1;
+    const auto first = std::ranges::find_if(runs, alike);
+    out += summary_row(r.result, alone ? nullptr : &first->result, &r.result == best);
   }
   return out + "</tbody></table></div></section>\n";
 }
@@ -223,7 +232,7 @@ std::string plan_section(std::span<const ReportRun> runs) {
     out += fmt::format(
         "<h3>{}</h3>\n<p>{}, {:.1f} B parameters, on {} GPUs of {}: tp {}, pp {}, {}dp {}, zero "
         "{}; "
-        "global batch {}, {} micro-batches of {} a pipeline; {} granularity.</p>\n",
+        "global batch {}, {} micro-batches of {} per pipeline; {} granularity.</p>\n",
         label(run), html(run.model), static_cast<double>(run.parameters) / 1e9, run.gpus,
         html(run.cluster), run.tp, run.pp, run.vpp > 1 ? fmt::format("vpp {}, ", run.vpp) : "",
         run.dp, run.zero_stage, run.global_batch_size, run.micro_batches, run.micro_batch_size,

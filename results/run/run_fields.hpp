@@ -39,6 +39,16 @@ inline double bubble_share(const RunResult& run) {
   return sum;
 }
 
+// Of the whole training run, all GPUs at once.
+inline double wall_clock_days(const RunResult& run) {
+  return run.gpus > 0 ? run.gpu_days / run.gpus : 0;
+}
+
+// Of the whole training run, in the currency of the price.
+inline double cost(const RunResult& run, double price_per_gpu_hour) {
+  return run.gpu_days * 24 * price_per_gpu_hour;
+}
+
 inline Seconds bubble_time(const StageRow& stage) {
   Seconds sum{};
   for (Seconds time : stage.bubbles) sum += time;
@@ -58,6 +68,7 @@ void each_field(RowOf<RunResult> auto& run, Visitor& visit) {
   static const BubbleNames names = bubble_names("bubble_share_", "");
   visit.field("model", run.model);
   visit.field("cluster", run.cluster);
+  visit.field("work", run.work);
   visit.field("calibration_hash", run.calibration_hash);
   visit.field("seed", run.seed);
   visit.field("granularity", run.granularity);
@@ -76,7 +87,9 @@ void each_field(RowOf<RunResult> auto& run, Visitor& visit) {
   visit.field("iteration_s", run.iteration);
   visit.field("simulated_steps", run.simulated_steps);
   visit.field("samples", run.samples);
+  visit.field("samples_per_step", run.samples_per_step);
   visit.field("gpu_days", run.gpu_days);
+  visit.derived("days", wall_clock_days(run));
   visit.field("samples_per_s", run.samples_per_s);
   visit.field("tokens_per_s_per_gpu", run.tokens_per_s_per_gpu);
   visit.field("samples_per_micro_batch", run.samples_per_micro_batch);

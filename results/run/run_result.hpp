@@ -28,6 +28,7 @@ struct RunResult : Outcome {
   std::string name, strategy, model, cluster;
   std::string scenario_text;  // as resolved: all files merged, defaults and overrides applied
   std::string scenario_hash, calibration_hash;
+  std::string work;  // equal for runs that train the same model on the same samples
   std::uint64_t seed = 0;
   std::string granularity;
 

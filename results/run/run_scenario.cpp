@@ -23,6 +23,7 @@ RunResult described(const scenarios::Scenario& scenario) {
   out.cluster = job.cluster.name;
   out.scenario_text = scenario.text;
   out.scenario_hash = scenario.hash;
+  out.work = scenario.work;
   out.seed = job.seed;
   out.granularity = job.granularity == Granularity::stage ? "stage" : "kernel";
   out.gpus = p.world_size();

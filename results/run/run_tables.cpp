@@ -173,6 +173,16 @@ void write_run(const RunResult& run, const std::filesystem::path& dir) {
                         dir / "runs.parquet");  // last: the run is complete
 }
 
+std::filesystem::path runs_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const bool directory = std::filesystem::is_directory(path, error);
+  std::filesystem::path file = directory ? path / "runs.parquet" : path;
+  if (!std::filesystem::exists(file, error))
+    throw UserError(path.string(), "",
+                    "expected the directory of a run or a sweep, with a runs.parquet in it");
+  return file;
+}
+
 RunRows read_runs(const std::filesystem::path& path) {
   auto [table, metadata] = tables::read_parquet(path);
   std::vector<RunResult> runs = rows_of<RunResult>(table, path);
@@ -187,7 +197,7 @@ RunRows read_runs(const std::filesystem::path& path) {
 }
 
 RunResult read_run(const std::filesystem::path& dir) {
-  const std::filesystem::path path = dir / "runs.parquet";
+  const std::filesystem::path path = runs_file(dir);
   RunRows rows = read_runs(path);
   if (rows.runs.size() != 1)
     throw EnvironmentError(

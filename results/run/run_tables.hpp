@@ -25,8 +25,8 @@ tables::Metadata run_metadata(const RunResult& run);
 // Writes dir/{runs,plan,stages,steps,spans,memory}.parquet, making the directory if needed.
 void write_run(const RunResult& run, const std::filesystem::path& dir);
 
-// What write_run wrote. Throws EnvironmentError if a file is missing or is not one of ours,
-// UserError if a text is none of those that its column can have.
+// What write_run wrote. Throws UserError if no run is there, or a text is none of those that its
+// column can have; EnvironmentError if a file of a run is missing or is not one of ours.
 RunResult read_run(const std::filesystem::path& dir);
 
 // A runs.parquet of one run or of many: its rows, and the table for columns that a sweep adds.
@@ -35,6 +35,10 @@ struct RunRows {
   tables::Table table;
   tables::Metadata metadata;
 };
+// The runs.parquet of a run or a sweep: in this directory, or the file itself. Throws UserError if
+// there is none.
+std::filesystem::path runs_file(const std::filesystem::path& path);
+
 RunRows read_runs(const std::filesystem::path& runs_parquet);
 
 }  // namespace mllmsim::results

@@ -60,9 +60,13 @@ std::string to_json(const tables::Table& table, const std::string& name) {
   return pretty_json(json::object{{name, std::move(rows)}});
 }
 
-std::string to_json(std::span<const RunResult> runs) {
+std::string to_json(std::span<const RunResult> runs, std::optional<double> price_per_gpu_hour) {
   json::array array;
-  for (const RunResult& run : runs) array.push_back(to_object(run));
+  for (const RunResult& run : runs) {
+    json::object object = to_object(run);
+    if (price_per_gpu_hour) object["cost"] = cost(run, *price_per_gpu_hour);
+    array.push_back(std::move(object));
+  }
   return pretty_json(json::object{{"runs", std::move(array)}});
 }
 

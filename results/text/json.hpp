@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/json/fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -13,7 +14,9 @@ namespace mllmsim::results {
 
 // {"runs": [{..., "stages": [...], "steps": [...]}]}, indented, keys in a fixed order, ended by a
 // newline. A number that is not finite is null.
-std::string to_json(std::span<const RunResult> runs);
+// With a price for a GPU-hour each run says its cost.
+std::string to_json(std::span<const RunResult> runs,
+                    std::optional<double> price_per_gpu_hour = std::nullopt);
 
 // The rows of a table likewise: {"NAME": [{...}]}.
 std::string to_json(const tables::Table& table, const std::string& name);

@@ -63,10 +63,15 @@ std::string trust(const RunResult& run) {
   return out.empty() ? out : "kernel times: " + out;
 }
 
-std::string figures(const RunResult& run) {
+std::string figures(const RunResult& run, std::optional<double> price) {
   TextTable table({{"", Align::left}, {"", Align::left}, {"", Align::left}, {"", Align::left}});
   table.add_row({"iteration", figure(run.iteration.value) + " s", "GPU-days",
                  fmt::format("{} for {} samples", figure(run.gpu_days), count(run.samples))});
+  table.add_row({"samples", figure(run.samples_per_step) + " per step", "wall clock",
+                 fmt::format("{} on {} GPUs", duration(wall_clock_days(run)), run.gpus)});
+  if (price)
+    table.add_row(
+        {"cost", money(cost(run, *price)), "price", fmt::format("{} per GPU-hour", *price)});
   const std::string throughput = figure(run.samples_per_s) + " samples/s";
   const std::string simulated =
       fmt::format("{} {}, {} granularity", run.simulated_steps,
@@ -139,7 +144,8 @@ bool utf8_locale() {
 
 std::string summary(const RunResult& run, const SummaryStyle& style) {
   std::string out = headline(run);
-  if (run.simulated_steps > 0) out += "\n" + figures(run) + "\n" + time_shares(run, style);
+  if (run.simulated_steps > 0)
+    out += "\n" + figures(run, style.price_per_gpu_hour) + "\n" + time_shares(run, style);
   if (!run.facts.empty()) out += "\n" + facts(run);
   if (!run.stages.empty()) out += "\n" + stages(run);
   return out;
@@ -151,16 +157,18 @@ std::string comparison(std::span<const RunResult> runs) {
                    {"GPUs"},
                    {"iteration s"},
                    {"GPU-days"},
+                   {"days"},
                    {"MFU"},
                    {"bubbles"},
                    {"memory GiB"}});
   for (const RunResult& run : runs) {
     std::vector<std::string> cells = {run.name, run.strategy, std::to_string(run.gpus)};
     if (run.fits && run.simulated_steps > 0)
-      cells.insert(cells.end(), {figure(run.iteration.value), figure(run.gpu_days),
-                                 percent(run.mfu), percent(bubble_share(run))});
+      cells.insert(cells.end(),
+                   {figure(run.iteration.value), figure(run.gpu_days), figure(wall_clock_days(run)),
+                    percent(run.mfu), percent(bubble_share(run))});
     else
-      cells.insert(cells.end(), 4, "-");
+      cells.insert(cells.end(), 5, "-");
     cells.push_back(run.fits ? gib(run.peak_memory, run.gpu_memory) : "does not fit");
     table.add_row(std::move(cells));
   }

@@ -3,6 +3,7 @@
 // all.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -11,7 +12,8 @@
 namespace mllmsim::results {
 
 struct SummaryStyle {
-  bool utf8 = true;  // bars of block characters; otherwise of '#'
+  bool utf8 = true;                            // bars of block characters; otherwise of '#'
+  std::optional<double> price_per_gpu_hour{};  // says what a run costs
 };
 
 // Whether the locale's environment variables (LC_ALL, LC_CTYPE, LANG) ask for UTF-8.

@@ -20,14 +20,6 @@ constexpr Range kTokens{1, 1e8};
 constexpr Range kSamples{1, 4e9};  // an index of a sample has 32 bits
 constexpr double kMostTiles = 1e4;
 
-fs::path located(const std::string& reference) {
-  std::error_code error;
-  if (fs::is_regular_file(reference, error)) return reference;
-  const fs::path shipped = locate(reference, ShippedKind::data_set, "");
-  if (fs::exists(shipped, error)) return shipped;
-  throw UserError(reference, "", not_found(reference, ShippedKind::data_set, shipped));
-}
-
 // { 1 = 0.47, 3 = 0.30 }: number of tiles = share.
 void read_histogram(TableReader& set, MixtureSet& out, Problems& problems) {
   const Node* node = set.find("tiles");
@@ -92,7 +84,7 @@ void read_sets(TableReader& reader, Mixture& mixture, Problems& problems) {
 }  // namespace
 
 Mixture read_mixture(const std::string& reference, const std::vector<std::string>& overrides) {
-  const fs::path file = located(reference);
+  const fs::path file = existing(reference, ShippedKind::data_set);
   Node root = parse_toml_file(file);
   Problems problems;
   apply_overrides(root, overrides, problems);

@@ -7,6 +7,7 @@
 
 #include "scenarios/tree/toml_parse.hpp"
 #include "sim/base/data_directory.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/base/text.hpp"
 
 namespace mllmsim::scenarios {
@@ -87,9 +88,17 @@ std::string not_found(const std::string& reference, ShippedKind kind, const fs::
   for (const ShippedFile& file : files(kind)) names.push_back(file.name);
   if (!is_path(reference, kind))
     return fmt::format("no {} named \"{}\"{}", folder(kind).noun, reference,
-                       did_you_mean(reference, names));
+                       near_or_all(reference, names));
   return fmt::format("no such file: {}{}", located.string(),
                      did_you_mean(located.stem().string(), names));
+}
+
+fs::path existing(const std::string& name, ShippedKind kind) {
+  std::error_code error;
+  if (fs::is_regular_file(name, error)) return name;
+  fs::path located = locate(name, kind, "");
+  if (!fs::exists(located, error)) throw UserError(name, "", not_found(name, kind, located));
+  return located;
 }
 
 }  // namespace mllmsim::scenarios

@@ -47,4 +47,8 @@ std::filesystem::path locate(const std::string& reference, ShippedKind kind,
 std::string not_found(const std::string& reference, ShippedKind kind,
                       const std::filesystem::path& located);
 
+// What a word on the command line stands for: the path itself if it is a file, else the shipped
+// file of that name. Throws UserError if there is neither.
+std::filesystem::path existing(const std::string& name, ShippedKind kind);
+
 }  // namespace mllmsim::scenarios

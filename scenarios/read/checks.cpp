@@ -68,6 +68,19 @@ class Checker {
                       p.pipeline_model_parallel_size, p.virtual_pipeline_stages, blocks));
   }
 
+  void training() const {
+    const Model& model = job_.model;
+    bool any = model.llm.trained;
+    for (const Encoder& e : model.encoders)
+      any |= e.trained || (e.projector_trained && !e.projector_sizes.empty());
+    if (any) return;
+    std::string keys = "model.llm.trained";
+    for (std::size_t i = 0; i < model.encoders.size(); ++i)
+      keys +=
+          fmt::format(", model.encoders.{0}.trained and model.encoders.{0}.projector_trained", i);
+    add("model.llm.trained", fmt::format("nothing is trained: set one of {} to true", keys));
+  }
+
   void tensor_parallel() const {
     for (std::size_t i = 0; i < job_.model.encoders.size(); ++i)
       splits(job_.model.encoders[i].blocks, fmt::format("model.encoders.{}", i));
@@ -135,6 +148,7 @@ void check_parallelism(const Job& job, const Node& run, Problems& problems) {
   checker.schedule();
   if (job.given_times) checker.given_times();
   if (block_count(job.model) == 0) return;
+  checker.training();
   checker.layers();
   checker.tensor_parallel();
 }

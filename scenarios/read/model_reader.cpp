@@ -156,7 +156,6 @@ Encoder read_encoder(const Node& table, const std::string& key, std::int64_t llm
 Model read_model(const Node& table, const std::string& key, Problems& problems) {
   TableReader reader(table, key, problems);
   Model model;
-  model.name = "model";
   std::string description;
   reader.read("name", model.name);
   reader.read("description", description);

@@ -52,7 +52,7 @@ const Strategy* known_strategy(const Node& name, const std::string& key, Problem
   std::vector<std::string> names;
   for (const Strategy& s : strategies()) names.push_back(s.name);
   problems.add(name.position, key,
-               fmt::format("no strategy named {}{}", describe(name), did_you_mean(text, names)));
+               fmt::format("no strategy named {}{}", describe(name), near_or_all(text, names)));
   return nullptr;
 }
 

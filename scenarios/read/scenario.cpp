@@ -26,15 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The path itself if it exists, else the shipped file of that name.
-fs::path existing(const std::string& name, ShippedKind kind) {
-  std::error_code error;
-  if (fs::is_regular_file(name, error)) return name;
-  fs::path located = locate(name, kind, "");
-  if (!fs::exists(located, error)) throw UserError(name, "", not_found(name, kind, located));
-  return located;
-}
-
 // Results go to a directory of the run's name, so a name stays within one file name. Returns what
 // is wrong, or nothing.
 std::string_view wrong_name(const std::string& name) {
@@ -115,8 +106,10 @@ class RunReader {
   // Model, cluster and parallelism: what one leaves out follows from the others.
   void read_model_and_cluster(TableReader& reader) {
     const std::size_t before = problems_.count();
-    if (const Node* model = resolved(reader, "model"))
+    if (const Node* model = resolved(reader, "model")) {
       job_.model = read_model(*model, "model", problems_);
+      if (job_.model.name.empty()) job_.model.name = job_.name;  // written out in the run
+    }
     const WrittenParallelism written = read_parallelism(table(reader, "parallelism"), problems_);
     job_.parallelism = written.sizes;
     const std::int64_t model_gpus = std::int64_t{written.sizes.tensor_model_parallel_size} *
@@ -213,6 +206,27 @@ class RunReader {
   bool data_right_ = true, strategy_right_ = true;
 };
 
+// Names and words for people make no other model.
+void drop_names(Node& node) {
+  if (node.is<Node::Array>())
+    for (Node& element : node.as<Node::Array>()) drop_names(element);
+  if (!node.is<Node::Table>()) return;
+  auto& table = node.as<Node::Table>();
+  for (const char* key : {"name", "description"}) table.erase(key);
+  for (auto& [key, child] : table) drop_names(child);
+}
+
+std::string work_of(const Node& run, const Job& job, const InputFiles& files) {
+  const Node* written = run.find("model");
+  Node model = written ? *written : Node{};
+  drop_names(model);
+  // Given times without samples stand for one step, whatever its size.
+  const bool counted = !job.given_times || nearest(run, "data.samples").is<std::int64_t>();
+  return hash_text(fmt::format("{}\n{} {} {} {}", to_inline_toml(model),
+                               counted ? job.data.samples : 0, job.data.tokens_per_sample,
+                               job.data.tiles_per_sample, files.data_hash(job.data.set)));
+}
+
 Scenario resolved_scenario(const fs::path& file, std::string name, Node run,
                            const std::vector<std::string>& overrides, InputFiles& files) {
   Scenario out;
@@ -238,6 +252,7 @@ Scenario resolved_scenario(const fs::path& file, std::string name, Node run,
   problems.throw_if_any();
   out.text = to_toml(run);
   out.hash = hash_text(out.text);
+  out.work = work_of(run, out.job, files);
   return out;
 }
 

@@ -18,6 +18,9 @@ struct Scenario {
   std::filesystem::path calibration;  // empty if times are given
   std::string text;  // the run with all files merged and overrides applied, as canonical TOML
   std::string hash;  // of the text
+  // Hash of what is trained on what: the model's sizes, the samples' lengths, how many. Names and
+  // everything about how it is done are left out, so runs with equal work can be compared.
+  std::string work;
   std::filesystem::path file;
   std::string description;
   std::vector<std::string> assumptions;

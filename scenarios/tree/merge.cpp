@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "scenarios/tree/toml_parse.hpp"
@@ -29,6 +30,28 @@ struct Override {
   bool names_strategy() const { return key == "strategy.name"; }
   std::size_t depth() const { return names_strategy() ? 1 : path.size(); }
 };
+
+// What the command line may say for the keys that are changed most.
+std::string in_full(std::string key) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kShort{
+      {{"tp", "tensor_model_parallel_size"},
+       {"pp", "pipeline_model_parallel_size"},
+       {"vpp", "virtual_pipeline_stages"},
+       {"dp", "data_parallel_size"},
+       {"mbs", "micro_batch_size"},
+       {"gbs", "global_batch_size"}}};
+  for (const auto& [name, full] : kShort)
+    if (key == name) return fmt::format("parallelism.{}", full);
+  return key;
+}
+
+// A data set brings its own samples: what the file says of uniform ones gives way.
+void drop_uniform_samples(Node::Table& data) {
+  for (const char* key : {"samples", "tokens", "tokens_per_sample", "tiles_per_sample"}) {
+    const auto it = data.find(key);
+    if (it != data.end() && !it->second.position.on_command_line()) data.erase(it);
+  }
+}
 
 // A name where a table is about to be changed: the table that the name is short for.
 bool expand_name(Node& node, std::string_view key) {
@@ -70,6 +93,7 @@ void assign(Node& at, const std::string& last, const Override& o, Problems& prob
     return;
   }
   if (o.names_strategy() && !(old && old->value == o.value.value)) table.clear();
+  if (o.key == "data.set") drop_uniform_samples(table);
   table[last] = o.value;
 }
 
@@ -133,7 +157,7 @@ void apply_overrides(Node& run, const std::vector<std::string>& overrides, Probl
   for (const std::string& text : overrides) {
     const Position position{std::string(kCommandLine) + text, 0, 0};
     const std::size_t equals = text.find('=');
-    const std::string key(trimmed(std::string_view(text).substr(0, equals)));
+    const std::string key = in_full(std::string(trimmed(std::string_view(text).substr(0, equals))));
     const Path path = path_of(key);
     const bool named = std::none_of(path.begin(), path.end(),
                                     [](const std::string& name) { return name.empty(); });

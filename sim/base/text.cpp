@@ -100,7 +100,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string did_you_mean(std::string_view written, const std::vector<std::string>& known) {
   constexpr std::size_t kLongest = 100;  // longer is no slip of the keyboard
   if (written.size() > kLongest) return "";
-  std::size_t nearest = std::max<std::size_t>(2, written.size() / 3) + 1;
+  std::size_t nearest = std::max<std::size_t>(1, written.size() / 3) + 1;
   const std::string* best = nullptr;
   for (const std::string& name : known) {
     const std::size_t distance = edit_distance(written, name);
@@ -109,6 +109,11 @@ std::string did_you_mean(std::string_view written, const std::vector<std::string
     best = &name;
   }
   return best ? fmt::format("; did you mean \"{}\"?", *best) : "";
+}
+
+std::string near_or_all(std::string_view written, const std::vector<std::string>& known) {
+  std::string near = did_you_mean(written, known);
+  return near.empty() && !known.empty() ? "; there are " + one_of(known) : near;
 }
 
 std::string one_of(const std::vector<std::string>& names) {

@@ -37,8 +37,12 @@ std::string printable_lines(std::string_view text);
 // Insertions, deletions, replacements and swaps of neighbours that turn a into b.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// "; did you mean \"x\"?", or "" if nothing known is near. The first of equally near names wins.
+// "; did you mean \"x\"?", or "" if nothing known is near: more than a third of the letters differ
+// (one always may). The first of equally near names wins.
 std::string did_you_mean(std::string_view written, const std::vector<std::string>& known);
+
+// The same, and if nothing is near all that is known: "; there are \"a\" or \"b\"".
+std::string near_or_all(std::string_view written, const std::vector<std::string>& known);
 
 // "a", "b" or "c"
 std::string one_of(const std::vector<std::string>& names);

@@ -155,6 +155,7 @@ void measure_data(const Run& run, Outcome& out) {
   }
   out.samples_per_micro_batch = samples / micro_batches;
   if (!run.plan.pass) samples = static_cast<double>(run.job.parallelism.global_batch_size);
+  out.samples_per_step = samples / run.step_count();
   const double seconds = to_seconds(run.span()).value;
   out.samples_per_s = samples / seconds;
   out.tokens_per_s_per_gpu = tokens / seconds / run.gpus();

@@ -92,8 +92,9 @@ struct Outcome {
   bool kernel_by_kernel = false;  // what a task is: one kernel, or one pass through a chunk
   Seconds iteration{};            // mean over simulated steps
   std::int64_t simulated_steps = 0;
-  double samples = 0;   // of the whole run
-  double gpu_days = 0;  // for `samples`
+  double samples = 0;           // of the whole run
+  double samples_per_step = 0;  // mean over steps; under packing not the global batch size
+  double gpu_days = 0;          // for `samples`
   double samples_per_s = 0, tokens_per_s_per_gpu = 0;
   double samples_per_micro_batch = 0;
   // Of a pass over a data set; 0 without one. See strategies/data/batching.hpp.

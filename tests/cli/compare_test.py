@@ -44,7 +44,7 @@ class Compare(Cli):
     def rows(self, *arguments):
         return json.loads(self.run_mllmsim("compare", *arguments, "--json").stdout)["runs"]
 
-    def test_speed_up_is_samples_a_second_over_the_baseline(self):
+    def test_speed_up_is_gpu_days_of_the_baseline_over_those_of_the_run(self):
         slow, fast = self.rows("slow", "fast", "--baseline", "slow")
         self.assertEqual(slow["speed_up"], 1)
         # The same batch on the same GPUs: both ratios are that of the steps.

@@ -92,7 +92,6 @@ class Pack(unittest.TestCase):
         self.assertIn("--algorithm", self.pack(self.lengths(), "--algorithm", "magic", code=2).stderr)
         self.assertIn("--q-v", self.pack(self.lengths(), "--q-v", 0, code=2).stderr)
         self.assertIn("internvl-1.2m", self.pack(code=2).stderr)
-        self.assertIn("--out", self.pack(self.lengths(), "--out", "x", code=2).stderr)
 
 
 if __name__ == "__main__":

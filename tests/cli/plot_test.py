@@ -18,7 +18,7 @@ MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN = ROOT / "scenarios" / "runs" / "internvl-6b-20b-a100x32.toml"
 MEGATRON = "parallelism.use_tp_pp_dp_mapping=false"  # ranks: tp fastest, then dp, then pp
-WORDS = ["run", "strategy", "scenario_hash", "model", "cluster", "calibration_hash", "granularity", "reason"]
+WORDS = ["run", "strategy", "scenario_hash", "model", "cluster", "work", "calibration_hash", "granularity", "reason"]
 A100 = ROOT / "cost_models" / "calibrations" / "a100-sxm4-80g.json"
 
 
@@ -161,7 +161,7 @@ class PlotRun(unittest.TestCase):
         self.assertIn("there is 0", self.plot("timeline", "a", "--step", 5, code=2).stderr)
         self.assertIn("ranks 0-31", self.plot("timeline", "a", "--ranks", 32, code=2).stderr)
         self.assertIn("0.5:1.2", self.plot("timeline", "a", "--zoom", "later", code=2).stderr)
-        self.assertIn("no-such-run", self.plot("timeline", "no-such-run", code=3).stderr)
+        self.assertIn("no-such-run", self.plot("timeline", "no-such-run", code=2).stderr)
         self.plot("timeline", code=2)
         self.plot(code=2)
 

@@ -72,7 +72,7 @@ class Page(Reports):
         mllmsim(self.dir, "report", "a", "b", "other", "-o", "models.html")
         days = [pandas.read_parquet(self.dir / name / "runs.parquet").loc[0].gpu_days for name in ("a", "b")]
         found = re.findall(r"<td[^>]*>([0-9.]+) x</td>", (self.dir / "models.html").read_text())
-        self.assertEqual(found, ["1.00", f"{days[0] / days[1]:.2f}", "1.00"])
+        self.assertEqual(found, ["1.00", f"{days[0] / days[1]:.2f}"])  # nothing to compare the other with
 
     def test_same_runs_same_bytes(self):
         mllmsim(self.dir, "report", "a", "b", "-o", "again.html")
@@ -96,7 +96,7 @@ class Page(Reports):
 
     def test_mistakes(self):
         self.assertIn("at least one RUN", mllmsim(self.dir, "report", code=2).stderr)
-        mllmsim(self.dir, "report", "nothing", code=3)
+        mllmsim(self.dir, "report", "nothing", code=2)
         mllmsim(self.dir, "report", "a", "-o", "no/such/directory.html", code=3)
         shutil.copytree(self.dir / "a", self.dir / "warped")
         rewrite(self.dir / "warped/spans.parquet", lambda t: t.assign(stream="warp"))

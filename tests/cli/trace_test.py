@@ -115,7 +115,7 @@ class Trace(unittest.TestCase):
         self.assertIn(".json", self.mllmsim("trace", "run", "-o", "a.txt", code=2).stderr)
         self.assertIn("there is 0", self.mllmsim("trace", "run", "-o", "c.json", "--step", 3, code=2).stderr)
         self.mllmsim("trace", "run", code=2)
-        self.mllmsim("trace", "nothing", "-o", "c.json", code=3)
+        self.mllmsim("trace", "nothing", "-o", "c.json", code=2)
         self.assertFalse((self.dir / "c.json").exists())
 
 

@@ -1,5 +1,7 @@
 #include "strategies/data/packing/isf.hpp"
 
+#include <algorithm>
+
 #include "strategies/data/random.hpp"
 
 namespace mllmsim::data {
@@ -64,7 +66,9 @@ class Pool {
 
 }  // namespace
 
-PackLimits default_keep(const PackLimits& limits) { return {limits.tiles, limits.tokens - 128}; }
+PackLimits default_keep(const PackLimits& limits) {
+  return {limits.tiles, std::max<std::int64_t>(1, limits.tokens - 128)};
+}
 
 Packing pack_isf(std::span<const Sample> samples, const IsfOptions& options) {
   const PackLimits& limits = options.limits;

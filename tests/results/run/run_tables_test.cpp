@@ -21,16 +21,17 @@ std::string column_names(const Table& table) {
 
 // People's queries depend on these names: a change here is a change of the file format.
 TEST(RunTables, ColumnNames) {
-  EXPECT_EQ(column_names(runs_table({})),
-            "run strategy scenario_hash model cluster calibration_hash seed granularity gpus tp pp "
-            "vpp dp zero_stage micro_batch_size global_batch_size micro_batches parameters fits "
-            "reason iteration_s simulated_steps samples gpu_days samples_per_s "
-            "tokens_per_s_per_gpu samples_per_micro_batch pass_steps pad_ratio dist_ratio_tiles "
-            "dist_ratio_tokens model_flops hardware_flops mfu hfu bubble_share "
-            "bubble_share_dp_all_gather bubble_share_dp_reduce_scatter bubble_share_pp_warmup "
-            "bubble_share_pp_cooldown bubble_share_pp_other bubble_share_tp bubble_share_dp_wait "
-            "bubble_share_encoder_wait cost_share_measured cost_share_interpolated "
-            "cost_share_transferred cost_share_estimate peak_memory_bytes gpu_memory_bytes");
+  EXPECT_EQ(
+      column_names(runs_table({})),
+      "run strategy scenario_hash model cluster work calibration_hash seed granularity gpus tp "
+      "pp vpp dp zero_stage micro_batch_size global_batch_size micro_batches parameters fits "
+      "reason iteration_s simulated_steps samples samples_per_step gpu_days days samples_per_s "
+      "tokens_per_s_per_gpu samples_per_micro_batch pass_steps pad_ratio dist_ratio_tiles "
+      "dist_ratio_tokens model_flops hardware_flops mfu hfu bubble_share "
+      "bubble_share_dp_all_gather bubble_share_dp_reduce_scatter bubble_share_pp_warmup "
+      "bubble_share_pp_cooldown bubble_share_pp_other bubble_share_tp bubble_share_dp_wait "
+      "bubble_share_encoder_wait cost_share_measured cost_share_interpolated "
+      "cost_share_transferred cost_share_estimate peak_memory_bytes gpu_memory_bytes");
   EXPECT_EQ(column_names(plan_table({})), "run strategy scenario_hash key text number");
   EXPECT_EQ(column_names(stages_table({})),
             "run strategy scenario_hash stage layers blocks recomputed_blocks parameters forward_s "

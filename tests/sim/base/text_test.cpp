@@ -61,6 +61,7 @@ TEST(DidYouMean, NearestName) {
 TEST(DidYouMean, SaysNothingIfNothingIsNear) {
   EXPECT_EQ(did_you_mean("optimus", {"balanced", "baseline"}), "");
   EXPECT_EQ(did_you_mean("x", {"pp"}), "");
+  EXPECT_EQ(did_you_mean("lora", {"norm"}), "");
 }
 
 TEST(Hash, IsFnv1a) {  // test vectors of the FNV authors

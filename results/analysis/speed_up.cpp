@@ -1,0 +1,17 @@
+#include "results/analysis/speed_up.hpp"
+
+namespace mllmsim::analysis {
+
+bool feasible(const results::RunResult& run) { return run.fits && run.simulated_steps > 0; }
+
+Cost cost_of(const results::RunResult& run) {
+  return {run.work, feasible(run) ? run.gpu_days : 0, run.samples};
+}
+
+std::optional<double> speed_up(const Cost& run, const Cost& baseline) {
+  const bool comparable = run.work == baseline.work && run.gpu_days > 0 && baseline.gpu_days > 0;
+  if (!comparable) return std::nullopt;
+  return (baseline.gpu_days / baseline.samples) / (run.gpu_days / run.samples);
+}
+
+}  // namespace mllmsim::analysis
