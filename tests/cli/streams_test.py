@@ -163,14 +163,16 @@ class Mistakes(Cli):
                 with self.subTest(command=command, word=word[:10]):
                     self.assertIn("command line" if "=" in word and command[0] in ("run", "sweep", "explain") else word[:10],
                                   self.run_mllmsim(*command, word, code=2))
-            for command in (["plot", "timeline"], ["plot", "sweep"], ["plot", "validation"], ["plot", "packing"],
-                            ["report"], ["trace", "--out", "t.json"]):
+            for command in (["plot", "timeline"], ["plot", "sweep"], ["report"], ["trace", "--out", "t.json"]):
+                with self.subTest(command=command, word=word[:10]):
+                    self.assertIn("expected the directory of a run", self.run_mllmsim(*command, word, code=2))
+            for command in (["plot", "validation"], ["plot", "packing"]):
                 with self.subTest(command=command, word=word[:10]):
                     self.assertIn("cannot read", self.run_mllmsim(*command, word, code=3))
 
     def test_directories_as_calibrations(self):
         for command in (["show"], ["fit", "--out", "x"], ["import", "nccl"], ["import", "kineto"], ["scale"]):
-            self.assertIn(".: is a directory, not a file", self.run_mllmsim("calibrate", *command, ".", code=2))
+            self.assertIn("error: .: ", self.run_mllmsim("calibrate", *command, ".", code=2))
 
     def test_times_that_no_clock_holds(self):
         reason = "a step would take longer than 292 years"

@@ -35,6 +35,7 @@ inline RunResult example_run() {
   run.iteration = Seconds{10};
   run.simulated_steps = 2;
   run.samples = 1.2e6;
+  run.samples_per_step = 64;
   run.gpu_days = 34.722;
   run.samples_per_s = 6.4;
   run.tokens_per_s_per_gpu = 819.2;

@@ -92,7 +92,7 @@ TEST(ImportNccl, GarbageIsTheUsersFault) {
   EXPECT_EQ(problem([] { parse_nccl("no log at all\n", "x.log"); }),
             "x.log: no nccl-tests result of a known operation");
   EXPECT_EQ(problem([] { parse_nccl(kOld, "x.log"); }),
-            "x.log:10: neither the file nor its name says which operation this is");
+            "x.log:10: neither the file nor its name says which operation this is: give --op");
   EXPECT_EQ(problem([] { parse_nccl("   1024  256 float sum 36.07\n", "allreduce.log"); }),
             "allreduce.log:1: a result before the line of column names");
   EXPECT_EQ(problem([] { parse_nccl("{\"config\": {}}", "allreduce.json"); }),

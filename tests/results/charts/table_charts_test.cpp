@@ -34,6 +34,7 @@ Table sweep(const std::vector<Row>& rows) {
     RunResult run;
     run.strategy = row.strategy;
     run.gpu_days = row.gpu_days;
+    run.samples = 1;
     run.fits = row.fits;
     run.simulated_steps = row.steps;
     runs.push_back(run);

@@ -19,10 +19,11 @@ TEST(Summary, OneRun) {
   ViT-1B + GPT-7B, 8.00 B parameters, on 16 GPUs of a100-sxm
   tp 4  pp 2  dp 2  zero 1  global batch 64: 32 micro-batches of 1 a pipeline
 
-  iteration    10.00 s           GPU-days   34.72 for 1.20 M samples
-  throughput   6.400 samples/s   per GPU    819.2 tokens/s
-  MFU          40.0%             HFU        50.0%
-  peak memory  61.0 of 80.0 GiB  simulated  2 steps, stage granularity
+  iteration    10.00 s           GPU-days    34.72 for 1.20 M samples
+  samples      64.00 per step    wall clock  2.2 days on 16 GPUs
+  throughput   6.400 samples/s   per GPU     819.2 tokens/s
+  MFU          40.0%             HFU         50.0%
+  peak memory  61.0 of 80.0 GiB  simulated   2 steps, stage granularity
 
   kernel times: 75% interpolated between measurements, 25% estimated
 
@@ -70,10 +71,10 @@ TEST(Summary, SeveralRunsEndWithAComparison) {
   const std::vector<RunResult> runs = {example_run(), faster, large};
   EXPECT_EQ(
       comparison(runs),
-      R"(run                              strategy  GPUs  iteration s  GPU-days    MFU  bubbles    memory GiB
-tiny                             baseline    16        10.00     34.72  40.0%    25.0%  61.0 of 80.0
-tiny                             balanced    16        10.00     27.78  40.0%    25.0%  61.0 of 80.0
-a run whose name is longer t...  baseline    16            -         -      -        -  does not fit
+      R"(run                       strategy  GPUs  iteration s  GPU-days   days    MFU  bubbles    memory GiB
+tiny                      baseline    16        10.00     34.72  2.170  40.0%    25.0%  61.0 of 80.0
+tiny                      balanced    16        10.00     27.78  1.736  40.0%    25.0%  61.0 of 80.0
+a run whose name is l...  baseline    16            -         -      -      -        -  does not fit
 )");
   EXPECT_EQ(summaries(runs, {}), summary(runs[0], {}) + "\n" + summary(runs[1], {}) + "\n" +
                                      summary(runs[2], {}) + "\n" + comparison(runs));

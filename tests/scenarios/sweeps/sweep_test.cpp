@@ -115,7 +115,7 @@ TEST(Sweep, SaysWhatIsWrong) {
   EXPECT_NE(problem("[sweep]\nvari = 1\n").find("run.toml:2"), std::string::npos);
   EXPECT_NE(problem("[[sweep.points]]\na = 1\nb = 2\n[[sweep.points]]\na = 2\n").find("same keys"),
             std::string::npos);
-  EXPECT_NE(problem("", {"a=1..1e5", "b=1..1e5"}).find("more than"), std::string::npos);
+  EXPECT_NE(problem("", {"a=1..1e5", "b=1..1e5"}).find("10000000"), std::string::npos);
 }
 
 TEST(Sweep, ARunIgnoresItsSweep) {
