@@ -16,8 +16,8 @@ namespace mllmsim::plot {
 namespace {
 
 PictureFormat format_of(const std::filesystem::path& file) {
-  std::string_view extension = file.extension().native();
-  if (!extension.empty()) extension.remove_prefix(1);  // the dot
+  std::string extension = file.extension().string();
+  if (!extension.empty()) extension.erase(0, 1);  // the dot
   if (const auto format = named<PictureFormat>(extension)) return *format;
   throw UserError(file.string(), "", "expected a file name that ends in .svg, .png or .pdf");
 }

@@ -120,7 +120,8 @@ void read_csv_records(const fs::path& file, std::vector<data::Sample>& out) {
   while (reader.next(cells)) {
     const std::size_t line = cells.front().line;
     const auto value = [&](std::size_t column, const char* key) {
-      const std::string_view cell = column < cells.size() ? cells[column].text : "";
+      const std::string_view cell =
+          column < cells.size() ? std::string_view(cells[column].text) : std::string_view();
       const auto number = to_number<std::int64_t>(cell);
       if (!number)
         records.problem(line, key, fmt::format("expected a whole number, found \"{}\"", cell));
