@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds everything and runs the tests.
 #
-#   ./test.sh              what CI runs: all tests in release, then most of them under asan and ubsan
+#   ./test.sh              what CI runs: all tests in release, then unit tests and golden under asan and ubsan
 #   ./test.sh --quick      in release only
 #   ./test.sh --all        also what has threads under tsan, and the linker's look for one name defined twice
 #   ./test.sh -R results   ctest's arguments: in release only, unless --all stands before them
