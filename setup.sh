@@ -3,7 +3,7 @@
 #
 #   ./setup.sh                 what the programs need, and builds them: build/release/bin/mllmsim
 #   ./setup.sh tests           also what the tests need, and builds them
-#   ./setup.sh tests PRESET    the same for asan-ubsan, tsan or lto, in build/PRESET
+#   ./setup.sh tests PRESET    the same for asan-ubsan, tsan, lto, clang or fuzz, in build/PRESET
 #
 # 1. Debian packages (with sudo unless root)   2. Python wheels into .venv: pyarrow brings Arrow C++
 # 3. cmake --preset PRESET                     4. ninja
@@ -35,11 +35,13 @@ case $what-$preset in  # a sanitizer's build holds what its tests run, see testP
   program-release) targets=(mllmsim mllmsim-calibrate) ;;
   tests-release) targets=(all) ;;
   tests-asan-ubsan)
-    targets=(mllmsim test_{sim,cost_models,calibrate,strategies,scenarios,results}) ;;
+    targets=(mllmsim test_{sim,cost_models,calibrate,strategies,scenarios,results,fuzz}) ;;
   tests-tsan) targets=(mllmsim test_{calibrate,results}) ;;
   tests-lto) targets=(mllmsim) ;;
+  tests-clang) targets=(mllmsim) packages+=(clang-14) ;;
+  tests-fuzz) targets=(fuzz) packages+=(clang-14 libclang-rt-14-dev) ;;
   *)
-    echo "setup.sh: expected asan-ubsan, tsan or lto, not '$preset'" >&2
+    echo "setup.sh: expected asan-ubsan, tsan, lto, clang or fuzz, not '$preset'" >&2
     exit 2
     ;;
 esac

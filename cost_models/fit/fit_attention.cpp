@@ -27,9 +27,9 @@ constexpr double kOutlier = 0.05;
 constexpr double kSmoothness = 0.1;
 constexpr double kPullToForm = 0.01;
 constexpr int kTablePasses = 6;
-constexpr std::size_t kFewest = 8;
+constexpr std::size_t kFewestAttentions = 8;
 
-struct Point {
+struct AttentionPoint {
   costs::AttentionShape shape;
   Seconds time;
   std::uint64_t hash;
@@ -54,7 +54,8 @@ struct Model {
   }
 };
 
-void fit_form(const std::vector<Point>& points, const costs::Gpu& gpu, bool serving, Model& model) {
+void fit_form(const std::vector<AttentionPoint>& points, const costs::Gpu& gpu, bool serving,
+              Model& model) {
   const auto unpack = [&](const Eigen::VectorXd& x) {
     Model m = model;
     m.kernel.launch = {Bounded{1e-7, 1e-3}(x[0])};
@@ -82,9 +83,9 @@ void fit_form(const std::vector<Point>& points, const costs::Gpu& gpu, bool serv
 }
 
 // An empty table over the octaves that hold points.
-costs::AttentionTable table_over(const std::vector<Point>& points) {
+costs::AttentionTable table_over(const std::vector<AttentionPoint>& points) {
   double length_low = 1e9, length_high = 0, heads_low = 1e9, heads_high = 0;
-  for (const Point& p : points) {
+  for (const AttentionPoint& p : points) {
     const double length = std::log2(p.shape.length);
     const double heads = std::log2(p.shape.batch * p.shape.heads);
     length_low = std::min(length_low, length), length_high = std::max(length_high, length);
@@ -136,14 +137,14 @@ Eigen::MatrixXd smoothness(const costs::AttentionTable& t) {
 }
 
 // Gauss-Newton: the correction acts on the busy part of the time only.
-void fit_table(const std::vector<Point>& points, const costs::Gpu& gpu, Model& model) {
+void fit_table(const std::vector<AttentionPoint>& points, const costs::Gpu& gpu, Model& model) {
   costs::AttentionTable& table = model.kernel.table;
   table = table_over(points);
   const Eigen::MatrixXd smooth = smoothness(table);
   for (int pass = 0; pass < kTablePasses; ++pass) {
     Eigen::MatrixXd normal = smooth;
     Eigen::VectorXd right = Eigen::VectorXd::Zero(normal.rows());
-    for (const Point& p : points) {
+    for (const AttentionPoint& p : points) {
       const Seconds predicted = model.time(gpu, p.shape);
       const double busy = costs::attention_busy(model.kernel, gpu, p.shape) / predicted;
       const double error = -log_error(predicted, p.time);
@@ -163,15 +164,15 @@ void fit_table(const std::vector<Point>& points, const costs::Gpu& gpu, Model& m
   }
 }
 
-costs::AttentionKernel fit_kernel(const std::vector<Point>& all, const costs::Gpu& gpu,
+costs::AttentionKernel fit_kernel(const std::vector<AttentionPoint>& all, const costs::Gpu& gpu,
                                   bool serving, costs::AttentionKernel kernel) {
-  std::vector<Point> points, test;
-  for (const Point& p : all) (held_out(p.hash) ? test : points).push_back(p);
+  std::vector<AttentionPoint> points, test;
+  for (const AttentionPoint& p : all) (held_out(p.hash) ? test : points).push_back(p);
   Model model{std::move(kernel), {}};
   fit_form(points, gpu, serving, model);
   fit_table(points, gpu, model);
   Errors errors;
-  for (const Point& p : test) errors.add(model.time(gpu, p.shape), p.time);
+  for (const AttentionPoint& p : test) errors.add(model.time(gpu, p.shape), p.time);
   model.kernel.provenance = errors.provenance(all.size());
   return model.kernel;
 }
@@ -181,7 +182,7 @@ costs::AttentionKernel fit_kernel(const std::vector<Point>& all, const costs::Gp
 void fit_attention(const std::vector<AttentionMeasurement>& raw, const costs::Gpu& gpu,
                    costs::AttentionModel& model) {
   using Key = std::tuple<bool, bool, std::int64_t>;  // backward, causal, head dim
-  std::map<Key, std::vector<Point>> groups, serving;
+  std::map<Key, std::vector<AttentionPoint>> groups, serving;
   for (const AttentionMeasurement& a : raw) {
     const costs::Attention& k = a.kernel;
     const SequenceGroup& g = k.sequences.front();
@@ -193,8 +194,9 @@ void fit_attention(const std::vector<AttentionMeasurement>& raw, const costs::Gp
          shape_hash({g.length, g.count, k.heads, k.kv_heads})});
   }
   std::vector<costs::AttentionKernel> kernels;
-  const auto fit_group = [&](const Key& key, const std::vector<Point>& points, bool served) {
-    if (points.size() < kFewest) return;
+  const auto fit_group = [&](const Key& key, const std::vector<AttentionPoint>& points,
+                             bool served) {
+    if (points.size() < kFewestAttentions) return;
     costs::AttentionKernel kernel;
     std::tie(kernel.backward, kernel.causal, kernel.head_dim) = key;
     kernels.push_back(fit_kernel(points, gpu, served, std::move(kernel)));

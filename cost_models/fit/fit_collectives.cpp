@@ -13,18 +13,18 @@
 namespace mllmsim::fit {
 namespace {
 
-constexpr std::size_t kFewest = 4;
+constexpr std::size_t kFewestCollectives = 4;
 // A line of the base that spends longer per step than this is a bandwidth protocol, which large
 // messages determine; quicker ones only matter at sizes that may not have been measured.
 constexpr Seconds kQuickStep{6e-6};
 
-using Point = Measurement<costs::Collective>;
+using CollectivePoint = Measurement<costs::Collective>;
 
 costs::NodeCollective node_curve(costs::CollectiveOp op, int ranks,
-                                 const std::vector<Point>& points, Seconds latency,
+                                 const std::vector<CollectivePoint>& points, Seconds latency,
                                  Errors& errors) {
   std::vector<costs::SizePoint> sizes;
-  for (const Point& p : points)
+  for (const CollectivePoint& p : points)
     sizes.push_back({static_cast<double>(p.kernel.bytes.value), p.time});
   add_left_out_errors(sizes, errors);
   return {op, ranks, costs::size_curve(sizes, latency)};
@@ -43,7 +43,7 @@ class NetworkFit {
 
   // Fits the lines of bandwidth protocols. An all-reduce's ring is a reduce-scatter and an
   // all-gather, so only its tree is fitted, with the node steps of the ring.
-  void run(const std::vector<Point>& points, costs::NetworkCollective& curve) {
+  void run(const std::vector<CollectivePoint>& points, costs::NetworkCollective& curve) {
     const bool all_reduce = curve.op == costs::CollectiveOp::all_reduce;
     if (all_reduce) take_ring(curve);
     std::vector<std::size_t> free;
@@ -91,9 +91,9 @@ class NetworkFit {
  private:
   // Efficiency of the best measurement with few or most NICs busy: the fit starts there, as above
   // what NVLink passes on nothing would tell it where to go.
-  double reached(const std::vector<Point>& points, bool busy, double otherwise) const {
+  double reached(const std::vector<CollectivePoint>& points, bool busy, double otherwise) const {
     double best = 0;
-    for (const Point& p : points) {
+    for (const CollectivePoint& p : points) {
       const costs::NetworkShare share = costs::network_share(cluster_, p.kernel.group);
       if ((share.load > 0.5) != busy) continue;
       const double v = costs::bus_bytes(p.kernel.op, p.kernel.group.ranks,
@@ -125,10 +125,10 @@ class NetworkFit {
   }
 
   // Few points at few shapes: errors are those of the fit itself.
-  void report(const std::vector<Point>& points, costs::NetworkCollective& curve) {
+  void report(const std::vector<CollectivePoint>& points, costs::NetworkCollective& curve) {
     Errors errors;
     curve.smallest_bytes = std::numeric_limits<std::int64_t>::max();
-    for (const Point& p : points) {
+    for (const CollectivePoint& p : points) {
       errors.add(time(curve, p.kernel), p.time);
       curve.smallest_bytes = std::min(curve.smallest_bytes, p.kernel.bytes.value);
     }
@@ -140,7 +140,7 @@ class NetworkFit {
   ClusterSpec cluster_;
 };
 
-using NodePoints = std::map<std::pair<costs::CollectiveOp, int>, std::vector<Point>>;
+using NodePoints = std::map<std::pair<costs::CollectiveOp, int>, std::vector<CollectivePoint>>;
 
 void fit_node(const NodePoints& node, const costs::Gpu& gpu, costs::CollectiveModel& model) {
   Errors errors;
@@ -153,7 +153,7 @@ void fit_node(const NodePoints& node, const costs::Gpu& gpu, costs::CollectiveMo
     const Seconds latency = base == model.node.end() ? Seconds{} : base->curve.latency;
     std::vector<costs::NodeCollective> curves;
     for (const auto& [key, points] : node) {
-      if (key.first != op || points.size() < kFewest) continue;
+      if (key.first != op || points.size() < kFewestCollectives) continue;
       curves.push_back(node_curve(op, key.second, points, latency, errors));
       count += points.size();
     }
@@ -171,8 +171,8 @@ void fit_node(const NodePoints& node, const costs::Gpu& gpu, costs::CollectiveMo
 void fit_collectives(const std::vector<Measurement<costs::Collective>>& raw, const costs::Gpu& gpu,
                      const MeasuredNetwork& network, costs::CollectiveModel& model) {
   NodePoints node;
-  std::map<costs::CollectiveOp, std::vector<Point>> across;
-  for (const Point& p : raw) {
+  std::map<costs::CollectiveOp, std::vector<CollectivePoint>> across;
+  for (const CollectivePoint& p : raw) {
     if (p.kernel.group.nodes == 1) {
       node[{p.kernel.op, p.kernel.group.ranks}].push_back(p);
     } else {
@@ -182,7 +182,7 @@ void fit_collectives(const std::vector<Measurement<costs::Collective>>& raw, con
   fit_node(node, gpu, model);
   NetworkFit fit(model, network, gpu);
   for (costs::NetworkCollective& curve : model.network)
-    if (across[curve.op].size() >= kFewest) fit.run(across[curve.op], curve);
+    if (across[curve.op].size() >= kFewestCollectives) fit.run(across[curve.op], curve);
 }
 
 }  // namespace mllmsim::fit

@@ -12,7 +12,7 @@ namespace mllmsim::fit {
 namespace {
 
 constexpr std::size_t kPointsToFit = 3000;  // more change nothing: a few hundred are enough
-constexpr std::size_t kFewest = 20;
+constexpr std::size_t kFewestGemms = 20;
 
 // A tile shape and which of the fitted rates it has: a tile and its transpose share one.
 struct Candidate {
@@ -61,7 +61,7 @@ std::uint64_t hash(const GemmMeasurement& g) {
 // Keeps the parameters of the base if there are too few points.
 void fit_parameters(std::vector<GemmMeasurement> points, const costs::Gpu& gpu, int rates,
                     costs::GemmParameters& parameters) {
-  if (points.size() < kFewest) return;
+  if (points.size() < kFewestGemms) return;
   const std::size_t all = points.size();
   std::stable_sort(points.begin(), points.end(),
                    [](const auto& a, const auto& b) { return hash(a) < hash(b); });

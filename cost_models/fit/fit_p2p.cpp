@@ -9,7 +9,7 @@
 namespace mllmsim::fit {
 namespace {
 
-constexpr std::size_t kFewest = 3;
+constexpr std::size_t kFewestTransfers = 3;
 
 void fit_network(const std::vector<costs::SizePoint>& points, costs::P2pModel& model) {
   const auto time = [](const Eigen::VectorXd& x, double bytes) {
@@ -47,11 +47,11 @@ void fit_p2p(const std::vector<Measurement<costs::PointToPoint>>& raw, const cos
   for (const auto& m : raw)
     (m.kernel.same_node ? node : across)
         .push_back({static_cast<double>(m.kernel.bytes.value), m.time});
-  if (node.size() >= kFewest) {
+  if (node.size() >= kFewestTransfers) {
     fit_node(node, model);
     model.nvlink_bandwidth = gpu.nvlink_bandwidth;
   }
-  if (across.size() >= kFewest) fit_network(across, model);
+  if (across.size() >= kFewestTransfers) fit_network(across, model);
 }
 
 }  // namespace mllmsim::fit

@@ -18,15 +18,15 @@ class Saved {
   // its weight, the normalised values in bf16.
   void add_norm(Norm norm, std::string_view name, std::int64_t values) {
     if (s_.software.fused_norms || norm == Norm::layer_norm)
-      add(name, values, 2);
+      add(name, values, kBf16);
     else
       add(name, values, 4 + (s_.trained ? 2 : 0));
   }
 
   // The end of a residual branch: layer scale keeps what it scales, dropout its mask.
   void add_branch(const Transformer& t, std::int64_t values) {
-    add_if(t.layer_scale && s_.trained, "layer scale input", values, 2);
-    add_if(s_.software.dropout, "dropout mask", values, 1);
+    add_if(t.layer_scale && s_.trained, "layer scale input", values, kBf16);
+    add_if(s_.software.dropout, "dropout mask", values, kMask);
   }
 
   std::vector<SavedTensor> take() { return std::move(tensors_); }
@@ -39,32 +39,33 @@ class Saved {
 void add_attention(Saved& saved, const Block& b, const TokenBatch& batch, bool keep_scores) {
   const std::int64_t tokens = batch.tokens();
   const Software& software = b.setting.software;
-  saved.add("query", tokens * b.shard.q(), 2);
+  saved.add("query", tokens * b.shard.q(), kBf16);
   // Unfused attention repeats key-value heads for their queries and keeps the copies.
   const std::int64_t kv = software.flash_attention ? b.shard.kv() : b.shard.q();
-  saved.add("key and value", 2 * tokens * kv, 2);
+  saved.add("key and value", 2 * tokens * kv, kBf16);
   if (software.flash_attention) {
-    saved.add("attention output", tokens * b.shard.q(), 2);
-    saved.add("attention log-sum-exp", tokens * b.shard.heads, 4);
+    saved.add("attention output", tokens * b.shard.q(), kBf16);
+    saved.add("attention log-sum-exp", tokens * b.shard.heads, kFp32);
     return;
   }
-  saved.add_if(b.setting.trained, "attention output", tokens * b.shard.q(), 2);
+  saved.add_if(b.setting.trained, "attention output", tokens * b.shard.q(), kBf16);
   if (!keep_scores) return;
   for (const SequenceGroup& g : batch.groups) {
     const std::int64_t scores = g.count * b.shard.heads * g.length * g.length;
-    saved.add("probabilities", scores, 2);  // read by the backward of P V
+    saved.add("probabilities", scores, kBf16);  // read by the backward of P V
     // The softmax output is a tensor of its own if it is fp32 or goes through dropout.
-    if (!software.fused_kernels) saved.add("softmax in fp32", scores, 4);
-    saved.add_if(software.fused_kernels && software.dropout, "softmax", scores, 2);
-    saved.add_if(software.dropout, "attention dropout mask", scores, 1);
+    if (!software.fused_kernels) saved.add("softmax in fp32", scores, kFp32);
+    saved.add_if(software.fused_kernels && software.dropout, "softmax", scores, kBf16);
+    saved.add_if(software.dropout, "attention dropout mask", scores, kMask);
   }
 }
 
 void add_mlp(Saved& saved, const Block& b, std::int64_t tokens) {
   const std::int64_t values = tokens * b.shard.mlp;
-  saved.add("activation input", (b.shape.gated_mlp ? 2 : 1) * values, 2);
-  saved.add_if(b.shape.gated_mlp && !b.setting.software.fused_kernels, "silu output", values, 2);
-  saved.add_if(b.setting.trained, "mlp down input", values, 2);
+  saved.add("activation input", (b.shape.gated_mlp ? 2 : 1) * values, kBf16);
+  saved.add_if(b.shape.gated_mlp && !b.setting.software.fused_kernels, "silu output", values,
+               kBf16);
+  saved.add_if(b.setting.trained, "mlp down input", values, kBf16);
 }
 
 std::vector<SavedTensor> whole_block(const Block& b, const TokenBatch& batch, bool keep_scores) {
@@ -74,12 +75,12 @@ std::vector<SavedTensor> whole_block(const Block& b, const TokenBatch& batch, bo
   const std::int64_t values = s.rows(tokens) * t.hidden_size;  // of one [tokens, hidden] tensor
   Saved saved(s);
   saved.add_norm(t.norm, "attention norm input", values);
-  saved.add_if(s.trained, "qkv input", values, 2);  // gathered again for the weight gradient
+  saved.add_if(s.trained, "qkv input", values, kBf16);  // gathered again for the weight gradient
   if (t.qk_norm) saved.add_norm(t.norm, "qk-norm input", tokens * (b.shard.q() + b.shard.kv()));
   add_attention(saved, b, batch, keep_scores);
   saved.add_branch(t, values);
   saved.add_norm(t.norm, "mlp norm input", values);
-  saved.add_if(s.trained, "mlp up input", values, 2);
+  saved.add_if(s.trained, "mlp up input", values, kBf16);
   add_mlp(saved, b, tokens);
   saved.add_branch(t, values);
   return saved.take();
@@ -98,23 +99,23 @@ std::vector<SavedTensor> block_activations(const Block& b, const TokenBatch& bat
   if (!b.setting.has_backward()) return {};
   if (recompute != Recompute::full) return whole_block(b, batch, recompute == Recompute::none);
   Saved saved(b.setting);
-  saved.add("block input", b.setting.rows(batch.tokens()) * b.shape.hidden_size, 2);
+  saved.add("block input", b.setting.rows(batch.tokens()) * b.shape.hidden_size, kBf16);
   return saved.take();
 }
 
 std::vector<SavedTensor> encoder_embedding_activations(const LayerSetting& s, const Encoder& e,
                                                        std::int64_t tokens) {
   Saved saved(s);
-  saved.add_if(s.trained && e.patch_values > 0, "patches", tokens * e.patch_values, 2);
+  saved.add_if(s.trained && e.patch_values > 0, "patches", tokens * e.patch_values, kBf16);
   return saved.take();
 }
 
 std::vector<SavedTensor> llm_embedding_activations(const LayerSetting& s, const Llm& llm,
                                                    std::int64_t tokens) {
   Saved saved(s);
-  saved.add_if(s.trained, "token ids", tokens, 8);
+  saved.add_if(s.trained, "token ids", tokens, kInt64);
   saved.add_if(s.has_backward() && s.software.dropout, "dropout mask",
-               s.rows(tokens) * llm.blocks.hidden_size, 1);
+               s.rows(tokens) * llm.blocks.hidden_size, kMask);
   return saved.take();
 }
 
@@ -123,14 +124,14 @@ std::vector<SavedTensor> projector_activations(const LayerSetting& s, const Enco
   if (!s.has_backward() || e.projector_sizes.size() < 2) return {};
   const std::int64_t tokens = tiles * e.output_tokens_per_tile;
   Saved saved(s);
-  saved.add("projector norm input", tokens * e.projector_sizes.front(), 2);
-  saved.add_if(s.trained, "projector input", tokens * e.projector_sizes.front(), 2);
+  saved.add("projector norm input", tokens * e.projector_sizes.front(), kBf16);
+  saved.add_if(s.trained, "projector input", tokens * e.projector_sizes.front(), kBf16);
   for (std::size_t i = 1; i + 1 < e.projector_sizes.size(); ++i) {
     // What a column-split GEMM made is split over ranks; what a row-split one made is not.
     const std::int64_t width =
         i % 2 == 1 ? ceil_div(e.projector_sizes[i], s.tp()) : e.projector_sizes[i];
-    saved.add("projector gelu input", tokens * width, 2);
-    saved.add_if(s.trained, "projector gelu output", tokens * width, 2);
+    saved.add("projector gelu input", tokens * width, kBf16);
+    saved.add_if(s.trained, "projector gelu output", tokens * width, kBf16);
   }
   return saved.take();
 }
@@ -141,8 +142,8 @@ std::vector<SavedTensor> head_activations(const LayerSetting& s, const Llm& llm,
   const std::int64_t values = s.rows(tokens) * llm.blocks.hidden_size;
   Saved saved(s);
   saved.add_norm(llm.blocks.norm, "final norm input", values);
-  saved.add_if(s.trained, "logits input", values, 2);
-  saved.add("softmax in fp32", tokens * s.vocabulary_shard(llm.vocab_size), 4);
+  saved.add_if(s.trained, "logits input", values, kBf16);
+  saved.add("softmax in fp32", tokens * s.vocabulary_shard(llm.vocab_size), kFp32);
   return saved.take();
 }
 

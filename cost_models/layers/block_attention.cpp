@@ -10,7 +10,7 @@
 namespace mllmsim::costs {
 namespace {
 
-constexpr std::array<std::int64_t, 2> kTwoCopies = {2 + 2, 2 + 2};
+constexpr std::array<std::int64_t, 2> kTwoCopies = {kBf16 + kBf16, kBf16 + kBf16};
 
 void flash(KernelList& list, const Block& b, const TokenBatch& batch, bool backward) {
   list.attention(backward ? "attention backward" : "attention",
@@ -26,32 +26,34 @@ bool fused_softmax(const Block& b, std::int64_t rows, std::int64_t length) {
 
 void softmax_forward(KernelList& list, const Block& b, std::int64_t rows, std::int64_t length) {
   if (fused_softmax(b, rows, length)) {
-    list.memory("softmax", MemoryOp::softmax, rows, length, (b.shape.causal ? 1 : 2) + 2);
+    list.memory("softmax", MemoryOp::softmax, rows, length,
+                (b.shape.causal ? kBf16 / 2 : kBf16) + kBf16);
     return;
   }
-  list.elementwise("scores to fp32", rows * length, 2 + 4);
-  if (b.shape.causal) list.elementwise("mask", rows * length, 4 + 1 + 4);
-  list.memory("softmax", MemoryOp::softmax, rows, length, 4 + 4);
-  list.elementwise("probabilities to bf16", rows * length, 4 + 2);
+  list.elementwise("scores to fp32", rows * length, kBf16 + kFp32);
+  if (b.shape.causal) list.elementwise("mask", rows * length, kFp32 + kMask + kFp32);
+  list.memory("softmax", MemoryOp::softmax, rows, length, kFp32 + kFp32);
+  list.elementwise("probabilities to bf16", rows * length, kFp32 + kBf16);
 }
 
 void softmax_backward(KernelList& list, const Block& b, std::int64_t rows, std::int64_t length) {
   if (fused_softmax(b, rows, length)) {
     list.memory("softmax backward", MemoryOp::softmax, rows, length,
-                (b.shape.causal ? 1 + 1 : 2 + 2) + 2);
+                (b.shape.causal ? kBf16 : 2 * kBf16) + kBf16);
     return;
   }
-  list.elementwise("probability gradient to fp32", rows * length, 2 + 4);
-  list.memory("softmax backward", MemoryOp::softmax, rows, length, 4 + 4 + 4);
-  if (b.shape.causal) list.elementwise("mask backward", rows * length, 4 + 1 + 4);
-  list.elementwise("score gradient to bf16", rows * length, 4 + 2);
+  list.elementwise("probability gradient to fp32", rows * length, kBf16 + kFp32);
+  list.memory("softmax backward", MemoryOp::softmax, rows, length, kFp32 + kFp32 + kFp32);
+  if (b.shape.causal) list.elementwise("mask backward", rows * length, kFp32 + kMask + kFp32);
+  list.elementwise("score gradient to bf16", rows * length, kFp32 + kBf16);
 }
 
 void unfused_forward(KernelList& list, const Block& b, const SequenceGroup& g) {
   const std::int64_t s = g.length, d = b.shard.head_dim, batch = g.count * b.shard.heads;
   list.gemm("scores", {s, s, d, GemmPass::forward, batch});
   softmax_forward(list, b, batch * s, s);
-  if (b.setting.software.dropout) list.elementwise("attention dropout", batch * s * s, 2 + 2 + 1);
+  if (b.setting.software.dropout)
+    list.elementwise("attention dropout", batch * s * s, kBf16 + kBf16 + kMask);
   list.gemm("context", {s, d, s, GemmPass::forward, batch});
 }
 
@@ -60,7 +62,7 @@ void unfused_backward(KernelList& list, const Block& b, const SequenceGroup& g) 
   list.gemm("probability gradient", {s, s, d, GemmPass::input_gradient, batch});
   list.gemm("value gradient", {s, d, s, GemmPass::input_gradient, batch});
   if (b.setting.software.dropout)
-    list.elementwise("attention dropout backward", batch * s * s, 2 + 2 + 1);
+    list.elementwise("attention dropout backward", batch * s * s, kBf16 + kBf16 + kMask);
   softmax_backward(list, b, batch * s, s);
   list.gemm("query gradient", {s, d, s, GemmPass::input_gradient, batch});
   list.gemm("key gradient", {s, d, s, GemmPass::input_gradient, batch});
@@ -77,13 +79,13 @@ std::vector<TimedKernel> attention_forward(const Block& b, const TokenBatch& bat
     const bool copies = !b.setting.software.fused_kernels;
     if (copies) list.elementwise("qkv layout", tokens * b.shard.qkv(), kTwoCopies);
     flash(list, b, batch, false);
-    if (copies) list.elementwise("context layout", tokens * b.shard.q(), 2 + 2);
+    if (copies) list.elementwise("context layout", tokens * b.shard.q(), kBf16 + kBf16);
     return list.take();
   }
   if (b.shard.kv_heads < b.shard.heads)
-    list.elementwise("repeat key and value", 2 * tokens * b.shard.q(), 2 + 2);
+    list.elementwise("repeat key and value", 2 * tokens * b.shard.q(), kBf16 + kBf16);
   for (const SequenceGroup& g : batch.groups) unfused_forward(list, b, g);
-  list.elementwise("context copy", tokens * b.shard.q(), 2 + 2);
+  list.elementwise("context copy", tokens * b.shard.q(), kBf16 + kBf16);
   return list.take();
 }
 
@@ -93,16 +95,16 @@ std::vector<TimedKernel> attention_backward(const Block& b, const TokenBatch& ba
   const std::int64_t tokens = batch.tokens();
   if (b.setting.software.flash_attention) {
     const bool copies = !b.setting.software.fused_kernels;
-    if (copies) list.elementwise("context layout backward", tokens * b.shard.q(), 2 + 2);
+    if (copies) list.elementwise("context layout backward", tokens * b.shard.q(), kBf16 + kBf16);
     flash(list, b, batch, true);
     if (copies) list.elementwise("qkv layout backward", tokens * b.shard.qkv(), kTwoCopies);
     return list.take();
   }
   for (const SequenceGroup& g : batch.groups) unfused_backward(list, b, g);
   // The scores' 1/sqrt(head_dim) is part of the forward GEMM but not of its two backward ones.
-  list.elementwise("scale query and key gradients", 2 * tokens * b.shard.q(), 2 + 2);
+  list.elementwise("scale query and key gradients", 2 * tokens * b.shard.q(), kBf16 + kBf16);
   if (b.shard.kv_heads < b.shard.heads)
-    list.elementwise("sum key and value gradients", 2 * tokens * b.shard.q(), 2);
+    list.elementwise("sum key and value gradients", 2 * tokens * b.shard.q(), kBf16);
   return list.take();
 }
 

@@ -37,12 +37,12 @@ struct QkNorm {
   void meet(KernelList& list) const {
     if (!gathers()) {
       if (!b.shard.whole_attention)
-        list.collective(CollectiveOp::all_reduce, Bytes{tokens * 2 * kFp32Bytes});
+        list.collective(CollectiveOp::all_reduce, Bytes{tokens * 2 * kFp32});
       return;
     }
     for (const std::int64_t width : {q(), kv()}) {
       list.collective(CollectiveOp::all_gather, b.setting.activation(tokens * width));
-      list.elementwise("qk gather copy", tokens * width, 2 + 2);
+      list.elementwise("qk gather copy", tokens * width, kBf16 + kBf16);
     }
   }
 };
@@ -112,7 +112,7 @@ std::vector<TimedKernel> backward_before(const Block& b, std::int64_t tokens) {
     norm_backward(list, s, t.norm, tokens, qk.q());
     norm_backward(list, s, t.norm, tokens, qk.kv());
   }
-  list.elementwise("qkv gradient concat", tokens * b.shard.qkv(), 2 + 2);
+  list.elementwise("qkv gradient concat", tokens * b.shard.qkv(), kBf16 + kBf16);
   if (t.qkv_bias) bias_backward(list, s, tokens * b.shard.qkv());
   if (b.shard.whole_attention)
     gathered_backward(list, s, BlockLinears(b).qkv, tokens);

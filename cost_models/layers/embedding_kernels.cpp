@@ -9,14 +9,14 @@ std::vector<TimedKernel> llm_forward(const LayerSetting& s, const Llm& llm, std:
   const std::int64_t h = llm.blocks.hidden_size;
   const bool scatter = s.sequence_parallel && image_tokens == 0;
   KernelList list(s);
-  list.memory("embedding", MemoryOp::embedding, tokens, h, 2 + 2);
-  if (s.tp() > 1) list.elementwise("clear other ranks' rows", tokens * h, 2);
+  list.memory("embedding", MemoryOp::embedding, tokens, h, kBf16 + kBf16);
+  if (s.tp() > 1) list.elementwise("clear other ranks' rows", tokens * h, kBf16);
   list.collective(scatter ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
                   s.activation(tokens * h));
   if (!llm.blocks.rotary)
-    list.elementwise("positions", (scatter ? s.rows(tokens) : tokens) * h, 2 + 2 + 2);
-  if (image_tokens > 0) list.elementwise("insert image tokens", image_tokens * h, 2 + 2);
-  if (s.software.dropout) list.elementwise("dropout", s.rows(tokens) * h, 2 + 2 + 1);
+    list.elementwise("positions", (scatter ? s.rows(tokens) : tokens) * h, kBf16 + kBf16 + kBf16);
+  if (image_tokens > 0) list.elementwise("insert image tokens", image_tokens * h, kBf16 + kBf16);
+  if (s.software.dropout) list.elementwise("dropout", s.rows(tokens) * h, kBf16 + kBf16 + kMask);
   return list.take();
 }
 
@@ -25,15 +25,16 @@ std::vector<TimedKernel> llm_backward(const LayerSetting& s, const Llm& llm, std
   const std::int64_t h = llm.blocks.hidden_size;
   const std::int64_t weights = s.vocabulary_shard(llm.vocab_size) * h;
   KernelList list(s);
-  if (s.software.dropout) list.elementwise("dropout backward", s.rows(tokens) * h, 2 + 2 + 1);
+  if (s.software.dropout)
+    list.elementwise("dropout backward", s.rows(tokens) * h, kBf16 + kBf16 + kMask);
   if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, s.activation(tokens * h));
   if (image_tokens > 0 && s.input_gradient)
-    list.elementwise("gather image token gradients", image_tokens * h, 2 + 2);
+    list.elementwise("gather image token gradients", image_tokens * h, kBf16 + kBf16);
   if (s.trained) {
-    list.elementwise("zero embedding gradient", weights, 2);
-    list.memory("embedding backward", MemoryOp::embedding, tokens, h, 2 + 2 + 2);
+    list.elementwise("zero embedding gradient", weights, kBf16);
+    list.memory("embedding backward", MemoryOp::embedding, tokens, h, kBf16 + kBf16 + kBf16);
     list.elementwise("accumulate embedding gradient", weights,
-                     2 + 2 * s.software.precision.grad_bytes_per_parameter);
+                     kBf16 + 2 * s.software.precision.grad_bytes_per_parameter);
   }
   return list.take();
 }
@@ -47,14 +48,14 @@ LayerKernels encoder_embedding_kernels(const LayerSetting& s, const Encoder& enc
   KernelList forward(s);
   forward.gemm("patch embedding", {tokens, h, values});
   bias_forward(forward, tokens * h);
-  forward.elementwise("class token", tokens * h, 2 + 2);
-  forward.elementwise("positions", tokens * h, 2 + 2 + 2);
+  forward.elementwise("class token", tokens * h, kBf16 + kBf16);
+  forward.elementwise("positions", tokens * h, kBf16 + kBf16 + kBf16);
 
   KernelList backward(s);
   if (s.has_backward()) {
     if (s.sequence_parallel)
       backward.collective(CollectiveOp::all_gather, s.activation(tokens * h));
-    backward.elementwise("position gradient", tokens * h, 2);
+    backward.elementwise("position gradient", tokens * h, kBf16);
     bias_backward(backward, s, tokens * h);
     backward.gemm("patch embedding weight gradient",
                   {values, h, tokens, GemmPass::weight_gradient});

@@ -10,21 +10,22 @@ void cross_entropy_forward(KernelList& list, std::int64_t tokens, std::int64_t v
   const auto pass = [&](std::string_view name, std::int64_t bytes_per_value) {
     list.memory(name, MemoryOp::cross_entropy, tokens, vocabulary, bytes_per_value);
   };
-  const auto share = [&] { list.collective(CollectiveOp::all_reduce, Bytes{tokens * kFp32Bytes}); };
-  pass("logits to fp32", 2 + 4);
-  pass("logits maximum", 4);
+  const auto share = [&] { list.collective(CollectiveOp::all_reduce, Bytes{tokens * kFp32}); };
+  pass("logits to fp32", kBf16 + kFp32);
+  pass("logits maximum", kFp32);
   share();
-  pass("subtract maximum", 4 + 4);
+  pass("subtract maximum", kFp32 + kFp32);
   share();
-  pass("exponentials", 4 + 4);
-  pass("sum of exponentials", 4);
+  pass("exponentials", kFp32 + kFp32);
+  pass("sum of exponentials", kFp32);
   share();
-  pass("normalise", 4 + 4);
+  pass("normalise", kFp32 + kFp32);
 }
 
 void cross_entropy_backward(KernelList& list, std::int64_t tokens, std::int64_t vocabulary) {
-  list.memory("logits gradient", MemoryOp::cross_entropy, tokens, vocabulary, 4 + 4);
-  list.memory("logits gradient to bf16", MemoryOp::cross_entropy, tokens, vocabulary, 4 + 2);
+  list.memory("logits gradient", MemoryOp::cross_entropy, tokens, vocabulary, kFp32 + kFp32);
+  list.memory("logits gradient to bf16", MemoryOp::cross_entropy, tokens, vocabulary,
+              kFp32 + kBf16);
 }
 
 }  // namespace

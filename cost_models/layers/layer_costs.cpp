@@ -431,7 +431,7 @@ Time LayerCosts::optimizer_step(std::int64_t parameters) const {
   const Precision& precision = software_.precision;
   const std::int64_t gradient = precision.grad_bytes_per_parameter;
   const std::int64_t state = precision.optimizer_bytes_per_parameter;
-  const std::int64_t to_bf16 = kFp32Bytes + precision.parameter_bytes;
+  const std::int64_t to_bf16 = kFp32 + precision.parameter_bytes;
   const std::int64_t bytes = gradient        // norm
                              + 2 * gradient  // clip
                              + gradient      // Adam: read the gradient,

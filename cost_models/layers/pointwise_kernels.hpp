@@ -4,7 +4,7 @@
 // fused_kernels: one pass each (apex, Transformer Engine, Megatron's jitted functions). Otherwise
 // PyTorch eager as Megatron without fusions and Hugging Face models run it: every operator is a
 // kernel that reads its inputs and writes its output, and an RMSNorm goes through fp32 copies.
-// A sum here such as 2 + 2 + 1 is one kernel: bf16 read, bf16 written, one mask byte written.
+// A sum such as kBf16 + kBf16 + kMask is one kernel: bf16 read, bf16 written, a mask written.
 #pragma once
 
 #include "cost_models/layers/layer_kernels.hpp"

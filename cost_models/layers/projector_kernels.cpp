@@ -29,8 +29,8 @@ bool shuffles(const Encoder& e) { return e.output_tokens_per_tile != e.tokens_pe
 
 void pixel_shuffle(KernelList& list, const Encoder& e, std::int64_t tokens) {
   if (!shuffles(e)) return;
-  list.elementwise("pixel shuffle", tokens * e.projector_sizes.front(), 2 + 2);
-  list.elementwise("pixel shuffle", tokens * e.projector_sizes.front(), 2 + 2);
+  list.elementwise("pixel shuffle", tokens * e.projector_sizes.front(), kBf16 + kBf16);
+  list.elementwise("pixel shuffle", tokens * e.projector_sizes.front(), kBf16 + kBf16);
 }
 
 void linear_backward(KernelList& list, const LayerSetting& s, const ProjectorLinear& p,

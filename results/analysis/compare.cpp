@@ -8,6 +8,7 @@
 
 #include "results/analysis/speed_up.hpp"
 #include "results/sweep/sweep_summary.hpp"
+#include "scenarios/tree/merge.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/text.hpp"
 
@@ -18,7 +19,8 @@ constexpr const char* kStrategy = "strategy";
 
 // Whether a user's word means this key: all of it, its end, or what headings call it.
 bool means(const std::string& word, const std::string& key) {
-  return word == key || word == sweep::short_key(key) || key.ends_with("." + word);
+  return word == key || word == sweep::short_key(key) || scenarios::in_full(word) == key ||
+         key.ends_with("." + word);
 }
 
 bool is_strategy(const std::string& key) { return key == kStrategy || key == "strategy.name"; }
@@ -119,7 +121,7 @@ std::vector<ComparedRun> compared(std::vector<ComparedRun> runs, const std::stri
       const ComparedRun* base = baseline_of(alike, baseline, by);
       any |= base != nullptr;
       const bool alone = alike.size() == 1 && group.size() > 1;
-      run->other_work = feasible(run->run) && alike.size() < group.size() && (!base || alone);
+      run->other_work = run->run.fits && alike.size() < group.size() && (!base || alone);
       if (base && !run->other_work) run->speed_up = speed_up(cost_of(run->run), cost_of(base->run));
       out.push_back(*run);
     }
@@ -139,7 +141,7 @@ std::string comparison_note(const std::vector<ComparedRun>& runs) {
 results::TextTable summary_by(const std::vector<ComparedRun>& runs, const std::string& by) {
   struct Row {
     std::string value;
-    std::size_t feasible = 0, all = 0, best = 0, rated = 0;
+    std::size_t fit = 0, misfits = 0, unplanned = 0, best = 0, rated = 0;
     double log_sum = 0;
   };
   std::vector<Row> rows;
@@ -155,8 +157,7 @@ results::TextTable summary_by(const std::vector<ComparedRun>& runs, const std::s
     const ComparedRun* best = nullptr;
     for (const ComparedRun* run : group) {
       Row& row = row_of(*run);
-      ++row.all;
-      row.feasible += feasible(run->run);
+      ++(run->run.fits ? row.fit : run->run.feasible() ? row.misfits : row.unplanned);
       if (run->speed_up) {
         ++row.rated;
         row.log_sum += std::log(*run->speed_up);
@@ -165,11 +166,16 @@ results::TextTable summary_by(const std::vector<ComparedRun>& runs, const std::s
     }
     if (best) ++row_of(*best).best;
   }
-  results::TextTable table(
-      {{sweep::short_key(by), results::Align::left}, {"fits"}, {"mean speed-up"}, {"best in"}});
+  results::TextTable table({{sweep::short_key(by), results::Align::left},
+                            {"fits"},
+                            {"does not fit"},
+                            {"cannot be planned"},
+                            {"mean speed-up"},
+                            {"best in"}});
   for (const Row& row : rows)
     table.add_row(
-        {row.value, fmt::format("{} of {}", row.feasible, row.all),
+        {row.value, std::to_string(row.fit), std::to_string(row.misfits),
+         std::to_string(row.unplanned),
          row.rated ? fmt::format("{:.2f}x", std::exp(row.log_sum / double(row.rated))) : "-",
          std::to_string(row.best)});
   return table;

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <sstream>
 
 #include "results/analysis/compare.hpp"
@@ -12,6 +11,7 @@
 #include "results/sweep/sweep_summary.hpp"
 #include "results/sweep/sweep_tables.hpp"
 #include "results/text/figures.hpp"
+#include "results/text/summary.hpp"
 
 namespace mllmsim::analysis {
 namespace {
@@ -56,8 +56,21 @@ void add_column(tables::Table& table, const std::string& name, const std::vector
   table.columns.emplace_back(name, std::move(values));
 }
 
-// Integers, numbers or truth values if all runs have such; where some have none, numbers with NaN
-// for those, or texts with "".
+// A column whose cells are null where `get` gives nothing.
+template <class T, class Get>
+void add_known(tables::Table& table, const std::string& name, const std::vector<ComparedRun>& runs,
+               Get get) {
+  std::vector<T> values;
+  for (const ComparedRun& run : runs) {
+    const std::optional<T> value = get(run);
+    if (!value) table.set_null(name, values.size());
+    values.push_back(value.value_or(T{}));
+  }
+  table.columns.emplace_back(name, std::move(values));
+}
+
+// Integers, numbers or truth values if all runs have such; where some have none, numbers with
+// null for those, or texts with "".
 void add_varied(tables::Table& table, const std::string& key,
                 const std::vector<ComparedRun>& runs) {
   bool integers = true, numbers = true, truths = true;
@@ -76,9 +89,9 @@ void add_varied(tables::Table& table, const std::string& key,
     add_column<std::vector<bool>>(table, key, runs,
                                   [&](const auto& run) { return std::get<bool>(value(run)); });
   else if (numbers)
-    add_column<std::vector<double>>(table, key, runs, [&](const auto& run) {
+    add_known<double>(table, key, runs, [&](const auto& run) -> std::optional<double> {
       const VariedKey* varied = find(run, key);
-      if (!varied) return std::nan("");
+      if (!varied) return std::nullopt;
       const auto* integer = std::get_if<std::int64_t>(&varied->value);
       return integer ? static_cast<double>(*integer) : std::get<double>(varied->value);
     });
@@ -86,6 +99,8 @@ void add_varied(tables::Table& table, const std::string& key,
     add_column<tables::StringColumn>(table, key, runs,
                                      [&](const auto& run) { return varied_text(run, key); });
 }
+
+bool has_model(const ComparedRun& c) { return c.run.feasible() && !c.run.without_model(); }
 
 }  // namespace
 
@@ -134,18 +149,18 @@ results::TextTable comparison_text(const std::vector<ComparedRun>& runs,
     std::vector<std::string> cells{c.of_sweep ? run.name : c.label, run.strategy};
     for (const std::string& key : keys) cells.push_back(varied_text(c, key));
     cells.push_back(run.gpus > 0 ? std::to_string(run.gpus) : "-");
-    if (feasible(run)) {
+    if (run.fits) {
       cells.insert(cells.end(),
                    {results::figure(run.iteration.value), results::figure(run.gpu_days),
                     results::figure(results::wall_clock_days(run))});
       if (price) cells.push_back(results::money(results::cost(run, *price)));
-      cells.insert(cells.end(),
-                   {c.speed_up ? fmt::format("{:.2f}x", *c.speed_up) : "-",
-                    results::percent(run.mfu), results::percent(results::bubble_share(run)),
-                    results::gib(run.peak_memory, run.gpu_memory)});
+      cells.insert(
+          cells.end(),
+          {c.speed_up ? fmt::format("{:.2f}x", *c.speed_up) : "-", results::percent(run.mfu),
+           results::percent(results::bubble_share(run)), results::memory_cell(run)});
     } else {
       cells.insert(cells.end(), price ? 7 : 6, "-");
-      cells.push_back(run.simulated_steps > 0 ? "does not fit" : "infeasible");
+      cells.push_back(results::memory_cell(run));
     }
     table.add_row(std::move(cells));
   }
@@ -157,8 +172,14 @@ tables::Table comparison_table(const std::vector<ComparedRun>& runs, std::option
   const auto text = [&](const std::string& name, auto get) {
     add_column<tables::StringColumn>(table, name, runs, get);
   };
+  using Number = std::optional<double>;
   const auto number = [&](const std::string& name, auto get) {
-    add_column<std::vector<double>>(table, name, runs, get);
+    add_known<double>(table, name, runs, get);
+  };
+  // Only of what was simulated.
+  const auto figure = [&](const std::string& name, auto get) {
+    number(name,
+           [&](const ComparedRun& c) { return c.run.feasible() ? Number(get(c)) : Number(); });
   };
   using Run = const ComparedRun&;
   text("directory", [](Run c) { return c.label; });
@@ -167,19 +188,23 @@ tables::Table comparison_table(const std::vector<ComparedRun>& runs, std::option
   text("model", [](Run c) { return c.run.model; });
   text("work", [](Run c) { return c.run.work; });
   for (const std::string& key : varied_keys(runs)) add_varied(table, key, runs);
-  add_column<std::vector<std::int64_t>>(table, "gpus", runs, [](Run c) { return c.run.gpus; });
-  add_column<std::vector<bool>>(table, "fits", runs, [](Run c) { return feasible(c.run); });
+  using Whole = std::optional<std::int64_t>;
+  add_known<std::int64_t>(table, "gpus", runs,
+                          [](Run c) { return c.run.readable() ? Whole(c.run.gpus) : Whole(); });
+  add_column<std::vector<bool>>(table, "feasible", runs, [](Run c) { return c.run.feasible(); });
+  add_column<std::vector<bool>>(table, "fits", runs, [](Run c) { return c.run.fits; });
   text("reason", [](Run c) { return c.run.reason; });
-  number("iteration_s", [](Run c) { return c.run.iteration.value; });
-  number("samples_per_step", [](Run c) { return c.run.samples_per_step; });
-  number("gpu_days", [](Run c) { return c.run.gpu_days; });
-  number("days", [](Run c) { return results::wall_clock_days(c.run); });
-  if (price) number("cost", [&](Run c) { return results::cost(c.run, *price); });
-  number("speed_up", [](Run c) { return c.speed_up.value_or(std::nan("")); });
-  number("mfu", [](Run c) { return c.run.mfu; });
-  number("bubble_share", [](Run c) { return results::bubble_share(c.run); });
-  add_column<std::vector<std::int64_t>>(table, "peak_memory_bytes", runs,
-                                        [](Run c) { return c.run.peak_memory.value; });
+  figure("iteration_s", [](Run c) { return c.run.iteration.value; });
+  figure("samples_per_step", [](Run c) { return c.run.samples_per_step; });
+  figure("gpu_days", [](Run c) { return c.run.gpu_days; });
+  figure("days", [](Run c) { return results::wall_clock_days(c.run); });
+  if (price) figure("cost", [&](Run c) { return results::cost(c.run, *price); });
+  number("speed_up", [](Run c) { return c.speed_up; });
+  number("mfu", [](Run c) { return has_model(c) ? Number(c.run.mfu) : Number(); });
+  figure("bubble_share", [](Run c) { return results::bubble_share(c.run); });
+  add_known<std::int64_t>(table, "peak_memory_bytes", runs, [](Run c) {
+    return has_model(c) ? Whole(c.run.peak_memory.value) : Whole();
+  });
   return table;
 }
 

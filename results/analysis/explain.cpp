@@ -1,19 +1,19 @@
 #include "results/analysis/explain.hpp"
 
-#include <fmt/format.h>
 #include <tbb/parallel_for_each.h>
+#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
+#include "results/analysis/remedies.hpp"
 #include "results/run/run_scenario.hpp"
 #include "sim/base/errors.hpp"
 
 namespace mllmsim::analysis {
 namespace {
-
-constexpr double kAlike = 1.001;  // below this an imbalance is none
 
 // Slowest over mean; 1 if there is nothing.
 double imbalance(const std::vector<double>& times) {
@@ -68,65 +68,84 @@ Data uniform_data(const results::RunResult& run) {
   return data;
 }
 
-std::vector<Remedy> remedies_for(const Explanation& e, const scenarios::Scenario& scenario) {
-  const Job& job = scenario.job;
-  const bool recomputes =
-      job.recompute.encoder != Recompute::none || job.recompute.llm != Recompute::none;
-  std::vector<Remedy> out;
-  const auto add = [&](const char* name, std::string change, const char* why_not) {
-    out.push_back({name, std::move(change)});
-    if (why_not) out.back().note = why_not;
-  };
-  if (job.given_times) {
-    add("recompute off", "", "the times are given");
-    add("better cut", "", "the times are given");
-  } else {
-    add("recompute off", "recompute=none", recomputes ? nullptr : "nothing is recomputed");
-    add("better cut", "strategy.name=balanced",
-        e.run.stages.size() < 2      ? "there is one stage"
-        : job.strategy == "balanced" ? "the layers are cut by their times already"
-                                     : nullptr);
-  }
-  const bool alike = e.across_micro_batches < kAlike && e.across_replicas < kAlike;
-  add("balanced data", "every micro-batch of mean size",
-      alike ? "all micro-batches are alike" : nullptr);
-  out.back().same_micro_batches = true;
-  if (job.data.set)
-    add("packed data", "data.batching=\"isf\"",
-        data::is_packed(job.data.batching) ? "the data are packed already" : nullptr);
-  add("more micro-batches",
-      fmt::format("parallelism.global_batch_size={}", 2 * job.parallelism.global_batch_size),
-      nullptr);
-  return out;
+// Optimus plans and simulates kernel by kernel: a whole pass for every remedy would take too long.
+scenarios::Scenario in_few_steps(scenarios::Scenario scenario) {
+  constexpr std::int64_t kSteps = 32;
+  if (scenario.job.data.steps == 0) scenario.job.data.steps = kSteps;
+  return scenario;
 }
 
-}  // namespace
+class Trial {
+ public:
+  Trial(const Read& read, const scenarios::Scenario& scenario, const results::RunResult& run,
+        Progress* progress)
+      : read_(read), scenario_(scenario), run_(run), progress_(progress) {}
 
-Explanation explain(
-    const std::function<scenarios::Scenario(const std::vector<std::string>&)>& read) {
-  const scenarios::Scenario scenario = read({});
-  Explanation out;
-  out.run = results::run_scenario(scenario, {.critical_path = true});
-  measure_imbalance(out);
-  out.remedies = remedies_for(out, scenario);
-  tbb::parallel_for_each(out.remedies, [&](Remedy& remedy) {
-    if (!remedy.note.empty()) return;
+  void simulate(std::vector<Remedy>& remedies) const {
+    std::vector<Remedy*> tried;
+    for (Remedy& r : remedies)
+      if (r.note.empty()) tried.push_back(&r);
+    if (progress_) progress_->begin(tried.size(), "remedies");
+    tbb::parallel_for_each(tried, [&](Remedy* remedy) {
+      // Its own parallel loops must not pick up another remedy while they wait.
+      tbb::this_task_arena::isolate([&] { simulate(*remedy); });
+      if (progress_) progress_->done(true);
+    });
+    if (progress_) progress_->end();
+  }
+
+ private:
+  void simulate(Remedy& remedy) const {
     try {
-      scenarios::Scenario changed = remedy.same_micro_batches ? scenario : read({remedy.change});
-      if (remedy.same_micro_batches) changed.job.data = uniform_data(out.run);
+      scenarios::Scenario changed =
+          remedy.same_micro_batches ? scenario_ : in_few_steps(read_(remedy.overrides));
+      if (remedy.same_micro_batches) {
+        changed.job.data = uniform_data(run_);
+        Parallelism& p = changed.job.parallelism;
+        p.global_batch_size = run_.micro_batches * p.micro_batch_size * p.data_parallel_size;
+      }
       remedy.run = results::run_scenario(changed, {.timeline = false});
     } catch (const UserError& e) {
       remedy.note = e.problems().front().message;
       return;
     }
     if (remedy.same_micro_batches) {
-      const double ratio = remedy.run->iteration / out.run.iteration;
-      remedy.run->samples_per_s = out.run.samples_per_s / ratio;
-      remedy.run->gpu_days = out.run.gpu_days * ratio;
+      const double ratio = remedy.run->iteration / run_.iteration;
+      remedy.run->samples_per_s = run_.samples_per_s / ratio;
+      remedy.run->gpu_days = run_.gpu_days * ratio;
     }
-    remedy.gain = remedy.run->samples_per_s / out.run.samples_per_s - 1;
+    remedy.gain = remedy.run->samples_per_s / run_.samples_per_s - 1;
     if (!remedy.run->fits) remedy.note = "does not fit: " + remedy.run->reason;
-  });
+  }
+
+  const Read& read_;
+  const scenarios::Scenario& scenario_;
+  const results::RunResult& run_;
+  Progress* progress_;
+};
+
+bool any_fits(const std::vector<Remedy>& remedies) {
+  return std::any_of(remedies.begin(), remedies.end(),
+                     [](const Remedy& r) { return r.run && r.run->fits; });
+}
+
+}  // namespace
+
+Explanation explain(const Read& read, Progress* progress) {
+  const scenarios::Scenario scenario = in_few_steps(read({}));
+  Explanation out;
+  out.run = results::run_scenario(scenario, {.critical_path = true});
+  measure_imbalance(out);
+  const Trial trial(read, scenario, out.run, progress);
+  out.remedies = remedies_for(out, scenario);
+  trial.simulate(out.remedies);
+  if (!out.run.fits && !any_fits(out.remedies)) {
+    std::vector<Remedy> pairs = pairs_of(out.remedies);
+    trial.simulate(pairs);
+    std::erase_if(pairs, [](const Remedy& r) { return !r.run || !r.run->fits; });
+    out.remedies.insert(out.remedies.end(), std::make_move_iterator(pairs.begin()),
+                        std::make_move_iterator(pairs.end()));
+  }
   const auto rank = [](const Remedy& r) { return r.run ? (r.run->fits ? 0 : 1) : 2; };
   std::stable_sort(out.remedies.begin(), out.remedies.end(), [&](const Remedy& a, const Remedy& b) {
     return rank(a) != rank(b) ? rank(a) < rank(b) : a.gain > b.gain;

@@ -6,8 +6,10 @@
 //
 // "Balanced data" is the same step with every micro-batch of mean size: what no packing can beat.
 //
-// Each remedy is the same scenario with something changed, run like any other; its gain is not an
-// estimate from the path. Remedies are tried one at a time.
+// Each remedy (remedies.hpp) is the same scenario with something changed, on the same data, run
+// like any other; its gain is not an estimate from the path. Remedies are tried one at a time; if
+// the run does not fit and no single one helps, two at once. Of a pass over a data set 32 steps,
+// spread evenly, stand for all unless data.steps says how many.
 #pragma once
 
 #include <functional>
@@ -17,16 +19,18 @@
 
 #include "results/run/run_result.hpp"
 #include "scenarios/read/scenario.hpp"
+#include "sim/base/progress.hpp"
 
 namespace mllmsim::analysis {
 
 struct Remedy {
   std::string name;    // "recompute off"
-  std::string change;  // "recompute=none", an override of the scenario; or what it is in words
+  std::string change;  // "recompute=none", as on the command line; or what it is in words
   std::optional<results::RunResult> run{};  // none if it does not apply or cannot be planned
   std::string note{};                       // why not; or why the run does not fit
   double gain = 0;
-  bool same_micro_batches = false;  // a step does the same work in another number of samples
+  std::vector<std::string> overrides{};  // of the scenario
+  bool same_micro_batches = false;       // a step does the same work in another number of samples
 };
 
 struct Explanation {
@@ -38,9 +42,10 @@ struct Explanation {
   std::vector<Remedy> remedies;     // those that help most first, those that do not apply last
 };
 
-// `read` reads the scenario with further overrides.
-Explanation explain(
-    const std::function<scenarios::Scenario(const std::vector<std::string>&)>& read);
+// Reads the scenario with further overrides.
+using Read = std::function<scenarios::Scenario(const std::vector<std::string>&)>;
+
+Explanation explain(const Read& read, Progress* progress = nullptr);
 
 std::string explanation_text(const Explanation& explanation);  // for people
 std::string explanation_json(const Explanation& explanation);  // for programs

@@ -8,6 +8,7 @@
 #include "results/run/run_fields.hpp"
 #include "results/text/figures.hpp"
 #include "results/text/text_table.hpp"
+#include "results/text/words.hpp"
 #include "sim/base/json_writer.hpp"
 
 namespace mllmsim::analysis {
@@ -52,8 +53,8 @@ std::string path_text(const results::RunResult& run) {
   const double all = path_length(run);
   results::TextTable kinds({{"critical path", results::Align::left}, {"s"}, {"share"}});
   for (const auto& [kind, seconds] : path_by_kind(run))
-    kinds.add_row(
-        {std::string(name_of(kind)), results::figure(seconds), results::percent(seconds / all)});
+    kinds.add_row({std::string(results::words(kind)), results::figure(seconds),
+                   results::percent(seconds / all)});
   results::TextTable stages({{"by stage", results::Align::left},
                              {"s"},
                              {"share"},
@@ -73,7 +74,7 @@ std::string imbalance_text(const Explanation& e) {
   const results::StageRow& slow = e.run.stages[static_cast<std::size_t>(e.slowest_stage)];
   results::TextTable table({{"", results::Align::left}, {"", results::Align::left}});
   table.add_row(
-      {"slowest stage", fmt::format("{}: {} ms forward, {} ms backward a micro-batch",
+      {"slowest stage", fmt::format("{}: {} ms forward, {} ms backward per micro-batch",
                                     e.slowest_stage, results::figure(slow.forward.value * 1e3),
                                     results::figure(slow.backward.value * 1e3))});
   const auto add = [&](const char* what, double value) {
@@ -92,11 +93,10 @@ std::string remedies_text(const Explanation& e) {
                             {"GPU-days"},
                             {"memory GiB"},
                             {"", results::Align::left}});
-  std::string changes;
+  std::string changes, others;
   for (const Remedy& r : e.remedies) {
     if (!r.run) {
-      table.add_row({r.name, "-", "-", "-", "-", ""});
-      changes += results::wrapped(r.name + ": " + r.note, 2, kWidth);
+      others += results::wrapped(r.name + ": " + r.note, 2, kWidth);
       continue;
     }
     table.add_row({r.name, fmt::format("{:+.1f}%", 100 * r.gain),
@@ -106,7 +106,8 @@ std::string remedies_text(const Explanation& e) {
     changes += results::wrapped(r.name + ": " + r.change + (r.note.empty() ? "" : "; " + r.note), 2,
                                 kWidth);
   }
-  return table.text(2, kWidth) + "\n" + changes;
+  return table.text(2, kWidth) + "\n" + changes +
+         (others.empty() ? "" : "\n  does not apply\n" + others);
 }
 
 }  // namespace
@@ -114,13 +115,16 @@ std::string remedies_text(const Explanation& e) {
 std::string explanation_text(const Explanation& e) {
   const results::RunResult& run = e.run;
   std::string out = fmt::format("{} ({})\n", run.name, run.strategy);
-  out += fmt::format("  {} s a step, {} GPU-days, MFU {}, bubbles {}, {} GiB\n",
+  out += fmt::format("  {} s per step, {} GPU-days, MFU {}, bubbles {}, {} GiB\n",
                      results::figure(run.iteration.value), results::figure(run.gpu_days),
                      results::percent(run.mfu), results::percent(results::bubble_share(run)),
                      results::gib(run.peak_memory, run.gpu_memory));
+  if (run.pass_steps > run.simulated_steps)
+    out += fmt::format("  {} of the pass's {} steps were simulated, here and below\n",
+                       run.simulated_steps, run.pass_steps);
   if (!run.fits) out += results::wrapped("DOES NOT FIT: " + run.reason, 2, kWidth);
   return out + "\n" + path_text(run) + "\n" + imbalance_text(e) + "\n" + remedies_text(e) +
-         "\n  gain: in samples a second; each remedy is simulated, one at a time\n";
+         "\n  gain: in samples a second; each remedy is simulated by itself, on the same data\n";
 }
 
 std::string explanation_json(const Explanation& e) {
@@ -146,6 +150,7 @@ std::string explanation_json(const Explanation& e) {
                                   {"strategy", run.strategy},
                                   {"fits", run.fits},
                                   {"reason", run.reason},
+                                  {"simulated_steps", run.simulated_steps},
                                   {"iteration_s", run.iteration.value},
                                   {"gpu_days", run.gpu_days},
                                   {"critical_path", std::move(kinds)},

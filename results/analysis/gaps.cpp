@@ -12,6 +12,7 @@
 #include "cost_models/layers/layer_costs.hpp"
 #include "sim/base/errors.hpp"
 #include "strategies/lower/encoder_kernels.hpp"
+#include "strategies/plans/partition.hpp"
 #include "strategies/registry/registry.hpp"
 #include "strategies/run/job_costs.hpp"
 
@@ -110,14 +111,12 @@ struct Work {
   auto operator<=>(const Work&) const = default;
 };
 
-// Every micro-batch passes every chunk once.
-std::map<Work, double> work_of(const Plan& plan, const std::vector<Chunk>& chunks) {
+// Every micro-batch passes every chunk once; those of a plan without a data set are all alike.
+std::map<Work, double> work_of(const MicroBatch& mb, const std::vector<Chunk>& chunks) {
   std::map<Work, double> work;
-  for (const auto& micro_batches : plan.micro_batches)
-    for (const MicroBatch& mb : micro_batches)
-      for (const Chunk& chunk : chunks)
-        for (const PlannedLayer& p : chunk)
-          work[{{p.layer.kind, p.layer.module, 0}, p.recompute, mb}] += 1;
+  for (const Chunk& chunk : chunks)
+    for (const PlannedLayer& p : chunk)
+      work[{{p.layer.kind, p.layer.module, 0}, p.recompute, mb}] += 1;
   return work;
 }
 
@@ -146,14 +145,7 @@ class KernelTimes {
   }
 
   Seconds total() const { return total_; }
-
-  // Longest first.
-  std::vector<std::pair<Kernel, Entry>> sorted() const {
-    std::vector<std::pair<Kernel, Entry>> out(times_.begin(), times_.end());
-    std::stable_sort(out.begin(), out.end(),
-                     [](const auto& a, const auto& b) { return a.second.time > b.second.time; });
-    return out;
-  }
+  const std::map<Kernel, Entry>& times() const { return times_; }
 
  private:
   const Job& job_;
@@ -162,39 +154,105 @@ class KernelTimes {
   Seconds total_{};
 };
 
-KernelTimes kernel_times(const Job& job, const costs::KernelCosts& kernels) {
-  run::JobCosts costs(job, kernels);
-  const Plan plan = make_plan(job, costs.context());
+KernelTimes kernel_times(const Job& job, const Plan& plan, const costs::KernelCosts& kernels) {
+  const MicroBatch typical = plans::typical_micro_batch(job, plan.pass.get());
   KernelTimes times(job, kernels);
   std::vector<Chunk> pipeline;
   for (const std::vector<Chunk>& rank : plan.stages)
     pipeline.insert(pipeline.end(), rank.begin(), rank.end());
-  times.add(job.parallelism, work_of(plan, pipeline));
+  times.add(job.parallelism, work_of(typical, pipeline));
   if (plan.encoders)  // beside the pipeline, with parallel sizes of their own
     times.add(lower::encoder_parallelism(job, *plan.encoders),
-              work_of(plan, plan.encoders->stages));
+              work_of(typical, plan.encoders->stages));
   return times;
+}
+
+// Shares of kernels, added up over runs.
+class Shares {
+ public:
+  void add(const KernelTimes& times) {
+    for (const auto& [kernel, entry] : times.times()) {
+      Share& sum = shares_[kernel];
+      sum.share += entry.time / times.total();
+      sum.source = entry.source;
+    }
+    ++runs_;
+  }
+
+  Gaps gaps(const GapsAsked& asked) const {
+    std::vector<std::pair<Kernel, Share>> sorted(shares_.begin(), shares_.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.second.share > b.second.share; });
+    Gaps out;
+    for (const auto& [kernel, sum] : sorted) {
+      if (!asked.all && sum.source < costs::Source::transferred) continue;
+      if (out.gaps.size() == asked.most) break;
+      std::visit(
+          [&, share = sum.share / runs_, source = sum.source](const auto& k) {
+            out.gaps.push_back({text(k), source, share});
+            add_shape(out.shapes, k);
+          },
+          kernel);
+    }
+    return out;
+  }
+
+ private:
+  struct Share {
+    double share = 0;
+    costs::Source source = costs::Source::estimate;
+  };
+  std::map<Kernel, Share> shares_;
+  int runs_ = 0;
+};
+
+// A word as a shell takes it.
+std::string for_shell(const std::string& word) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-./=+,:").find(c) != std::string_view::npos;
+  };
+  if (std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
 }
 
 }  // namespace
 
-Gaps gaps_of(const scenarios::Scenario& scenario, bool all) {
-  const Job& job = scenario.job;
-  if (job.given_times)
-    throw UserError(scenario.file.string(), "given_times", "a run with given times has no kernels");
-  const auto kernels = costs::read_kernel_costs(scenario.calibration, job.cluster);
-  const KernelTimes times = kernel_times(job, *kernels);
-  Gaps out;
-  for (const auto& [kernel, sum] : times.sorted()) {
-    if (!all && sum.source < costs::Source::transferred) continue;
-    std::visit(
-        [&, time = sum.time, source = sum.source](const auto& k) {
-          out.gaps.push_back({text(k), source, time / times.total()});
-          add_shape(out.shapes, k);
-        },
-        kernel);
+Gaps gaps_of(const std::vector<scenarios::Scenario>& scenarios, const GapsAsked& asked) {
+  Shares shares;
+  for (const scenarios::Scenario& scenario : scenarios) {
+    const Job& job = scenario.job;
+    if (job.given_times)
+      throw UserError(scenario.file.string(), "given_times",
+                      "a run with given times has no kernels");
+    const auto kernels = costs::read_kernel_costs(scenario.calibration, job.cluster);
+    run::JobCosts costs(job, *kernels);
+    try {
+      shares.add(kernel_times(job, make_plan(job, costs.context()), *kernels));
+    } catch (const UserError& e) {
+      throw scenario.placed(e);
+    }
   }
-  return out;
+  return shares.gaps(asked);
+}
+
+Gaps gaps_of(const scenarios::Scenario& scenario, const Job& job, const Plan& plan,
+             const GapsAsked& asked) {
+  const auto kernels = costs::read_kernel_costs(scenario.calibration, job.cluster);
+  Shares shares;
+  shares.add(kernel_times(job, plan, *kernels));
+  return shares.gaps(asked);
+}
+
+std::string measure_command(const std::vector<std::string>& words) {
+  std::string runs;
+  for (const std::string& word : words) runs += (runs.empty() ? "" : " ") + for_shell(word);
+  return fmt::format(
+      "mllmsim calibrate gaps {} --top {} --out shapes.jsonl && mllmsim-calibrate --shapes "
+      "shapes.jsonl",
+      runs, kMeasuredFirst);
 }
 
 }  // namespace mllmsim::analysis

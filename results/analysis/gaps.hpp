@@ -1,30 +1,44 @@
 // Which kernels of a run were never measured, and how much of its kernel time rests on them.
 //
 // Each kind of layer is costed once with a recorder between the layers and the calibration; a
-// kernel's time counts as often as its layer runs in a step. Transfers between stages and replicas
-// are left out.
+// kernel's time counts as often as its layer runs in a step. Of a pass over a data set, whose
+// micro-batches all differ, the typical one is taken. Transfers between stages and replicas are
+// left out.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "cost_models/fit/raw_data.hpp"
+#include "results/run/run_result.hpp"
 #include "scenarios/read/scenario.hpp"
+#include "strategies/job/plan.hpp"
 
 namespace mllmsim::analysis {
 
-struct Gap {
-  std::string kernel;  // "gemm 4096 x 6144 x 12288 weight_gradient"
-  costs::Source source = costs::Source::estimate;
-  double share = 0;  // of the kernel time of a step, all stages
-};
+using Gap = results::GapRow;
 
 struct Gaps {
   std::vector<Gap> gaps;  // largest share first
   fit::RawData shapes;    // the same kernels in the same order within each part: what to measure
 };
 
-// Kernels that rest on no measurement of this machine (transferred or estimated), or all of them.
-Gaps gaps_of(const scenarios::Scenario& scenario, bool all);
+struct GapsAsked {
+  bool all = false;                                            // kernels that were measured, too
+  std::size_t most = std::numeric_limits<std::size_t>::max();  // only the largest
+};
+
+// Kernels that rest on no measurement of this machine (transferred or estimated). Of several runs:
+// their shares' means.
+Gaps gaps_of(const std::vector<scenarios::Scenario>& scenarios, const GapsAsked& asked = {});
+// Of one run that has been planned.
+Gaps gaps_of(const scenarios::Scenario& scenario, const Job& job, const Plan& plan,
+             const GapsAsked& asked = {});
+
+// How many measurements are recommended.
+inline constexpr std::size_t kMeasuredFirst = 5;
+// How to make them: for runs and overrides as `calibrate gaps` takes them.
+std::string measure_command(const std::vector<std::string>& words);
 
 }  // namespace mllmsim::analysis

@@ -2,10 +2,8 @@
 
 namespace mllmsim::analysis {
 
-bool feasible(const results::RunResult& run) { return run.fits && run.simulated_steps > 0; }
-
 Cost cost_of(const results::RunResult& run) {
-  return {run.work, feasible(run) ? run.gpu_days : 0, run.samples};
+  return {run.work, run.fits ? run.gpu_days : 0, run.samples};
 }
 
 std::optional<double> speed_up(const Cost& run, const Cost& baseline) {

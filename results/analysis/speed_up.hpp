@@ -15,15 +15,12 @@ namespace mllmsim::analysis {
 
 struct Cost {
   std::string work;
-  double gpu_days = 0;  // for `samples`; 0: infeasible
+  double gpu_days = 0;  // for `samples`; 0: it does not fit
   double samples = 0;
 };
 
 Cost cost_of(const results::RunResult& run);
 
 std::optional<double> speed_up(const Cost& run, const Cost& baseline);
-
-// Whether the run fits and was simulated: only then do its figures mean something.
-bool feasible(const results::RunResult& run);
 
 }  // namespace mllmsim::analysis

@@ -88,7 +88,7 @@ plot::Chart packing_chart(const tables::ParquetFile& file) {
   for (const auto& [label, part, key] :
        {std::tuple{"tiles", &Load::tiles, "q_v"}, {"tokens", &Load::tokens, "q_t"}}) {
     plot::Panel panel;
-    panel.y_label = fmt::format("{} a micro-batch", label);
+    panel.y_label = fmt::format("{} per micro-batch", label);
     panel.series = {sorted("before: random micro-batches", random, part, 0xd55e00),
                     sorted("after: packs", packs, part, 0x0072b2)};
     double high = std::strtod(about(file.metadata, key, "0").c_str(), nullptr);

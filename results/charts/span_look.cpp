@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "results/text/words.hpp"
 #include "sim/base/errors.hpp"
 
 namespace mllmsim::charts {
@@ -29,16 +30,17 @@ struct BubbleLook {
   BubbleKind kind;
   plot::Colour colour;
   Fill fill;
+  plot::Colour alone;
 };
 constexpr std::array<BubbleLook, kBubbleKinds> kBubbleLooks{{
-    {BubbleKind::pp_warmup, 0x808080, Fill::rising},
-    {BubbleKind::pp_cooldown, 0x808080, Fill::falling},
-    {BubbleKind::pp_other, 0xdadada, Fill::solid},
-    {BubbleKind::tp, 0x7fceb9, Fill::crossed},
-    {BubbleKind::dp_all_gather, 0xcc79a7, Fill::rising},
-    {BubbleKind::dp_reduce_scatter, 0xcc79a7, Fill::falling},
-    {BubbleKind::dp_wait, 0xf2dde9, Fill::solid},
-    {BubbleKind::encoder_wait, 0x8ecbef, Fill::crossed},
+    {BubbleKind::pp_warmup, 0x707070, Fill::rising, 0xf0e442},
+    {BubbleKind::pp_cooldown, 0x707070, Fill::falling, 0xe69f00},
+    {BubbleKind::pp_other, 0x707070, Fill::crossed, 0xd55e00},
+    {BubbleKind::tp, 0x008a64, Fill::crossed, 0x009e73},
+    {BubbleKind::dp_all_gather, 0xb8538c, Fill::rising, 0xcc79a7},
+    {BubbleKind::dp_reduce_scatter, 0xb8538c, Fill::falling, 0x8c3a6b},
+    {BubbleKind::dp_wait, 0xb8538c, Fill::crossed, 0x56b4e9},
+    {BubbleKind::encoder_wait, 0x2f7fb5, Fill::crossed, 0x0072b2},
 }};
 
 std::vector<SpanLook> make_looks() {
@@ -46,25 +48,25 @@ std::vector<SpanLook> make_looks() {
       {"forward, encoder", 0x56b4e9},
       {"forward, encoder + LLM", 0x2b93c9, Fill::solid, false, true},
       {"forward, LLM", 0x0072b2, Fill::solid, false, true},
-      {"forward", 0x0072b2, Fill::solid, false, true},
+      {"forward", 0x5a5fb8, Fill::solid, false, true},
       {"backward, encoder", 0xf0b040},
       {"backward, encoder + LLM", 0xe07b00},
       {"backward, LLM", 0xd55e00, Fill::solid, false, true},
-      {"backward", 0xd55e00, Fill::solid, false, true},
+      {"backward", 0xa03c3c, Fill::solid, false, true},
       {"recompute, encoder", 0xf7f1a1},
       {"recompute, encoder + LLM", 0xf0e442},
       {"recompute, LLM", 0xe0d020},
-      {"recompute", 0xf0e442},
+      {"recompute", 0xb8a45a},
       {"optimizer", 0x000000, Fill::solid, false, true},
-      {"tp communication", 0x009e73, Fill::solid, false, true},
-      {"pp communication", 0x777777, Fill::solid, false, true},
-      {"dp communication", 0xcc79a7},
-      {"sync", 0x332288, Fill::solid, false, true},
-      {"host", 0x8c510a, Fill::solid, false, true},
+      {"tensor-parallel communication", 0x009e73, Fill::solid, false, true},
+      {"transfer between stages", 0x777777, Fill::solid, false, true},
+      {"data-parallel communication", 0xcc79a7},
+      {std::string(results::words(SpanKind::sync)), 0x332288, Fill::solid, false, true},
+      {std::string(results::words(SpanKind::host)), 0x8c510a, Fill::solid, false, true},
   };
   check(looks.size() == first_bubble, "every number has a look");
   for (const BubbleLook& b : kBubbleLooks)
-    looks.push_back({"bubble " + std::string(name_of(b.kind)), b.colour, b.fill, true});
+    looks.push_back({std::string(results::words(b.kind)), b.colour, b.fill, true, false, b.alone});
   return looks;
 }
 

@@ -1,11 +1,13 @@
 // How spans look, in plots and in the report alike.
 //
 // Colours are Okabe and Ito's. Passes: blue forward, orange-red backward, yellow recompute, with
-// the encoder lighter than the LLM. Communication: green tp, grey pp, pink dp. A bubble has the
-// pale colour of what it waits for, and kinds that share one differ in hatching.
+// the encoder lighter than the LLM. Communication: green tp, grey pp, pink dp. What is solid is
+// work, what is hatched is idle: a bubble has lines in the colour of what it waits for, and kinds
+// that share one differ in their direction. Lines stand out from white and from a dark page, at
+// least 3:1. Alone, without work around them, bubbles have colours that differ by cause.
 //
-// Whether a pass is the encoder's or the LLM's is known from its name: chunks say it, and so do
-// kernels of encoders beside the LLM's pipeline. Other kernels do not, and look alike.
+// Whether a pass is the encoder's or the LLM's is known from its name, of a chunk or a kernel
+// (lower/passes.hpp). Passes of given times are neither.
 #pragma once
 
 #include <string>
@@ -21,7 +23,8 @@ struct SpanLook {
   plot::Colour colour = 0;
   plot::Fill fill = plot::Fill::solid;
   bool bubble = false;
-  bool dark = false;  // text on it is white
+  bool dark = false;       // text on it is white
+  plot::Colour alone = 0;  // of a bubble, if only bubbles are shown
 };
 
 const std::vector<SpanLook>& span_looks();  // in the order of a legend

@@ -53,7 +53,7 @@ std::string title(const results::RunResult& run, const View& view) {
   }
   std::string out = fmt::format("{} ({}), step {}", run.name, run.strategy, view.step);
   if (replicas > 0)
-    out += fmt::format(": {:.4g} s, bubbles {:.1f} %", iteration, 100 * bubbles / replicas);
+    out += fmt::format(": {:.4g} s, idle {:.1f} %", iteration, 100 * bubbles / replicas);
   if (view.left_out > 0)
     out += fmt::format("\nreplica {} shown, {} more lanes with --ranks", view.lanes.front().replica,
                        view.left_out);
@@ -106,7 +106,7 @@ class Drawing {
     const double high_px = (box.y1 - box.y0) * lane_px_;
     if (px < kDigitPx * static_cast<double>(text.size()) + 4 || high_px < kTextPx) return;
     out_.texts.push_back({(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2, text, plot::Anchor::centre,
-                          looks_[s.look].dark ? plot::Colour{0xffffff} : plot::Colour{0x000000}});
+                          looks_[s.look].dark ? plot::Colour{0xffffff} : plot::kInkOnBox});
   }
 
   void group() {

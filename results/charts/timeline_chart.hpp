@@ -16,7 +16,8 @@ plot::Chart timeline_chart(std::span<const results::RunResult> runs, const Choic
 // Bubbles of a step by stage, stacked by kind; means over steps and replicas.
 plot::Chart bubbles_chart(std::span<const results::RunResult> runs);
 
-// Memory of each stage's GPU over a step, with what it has.
+// Memory of each stage's GPU over a step, a panel each: what it always keeps and activations as a
+// stack, with what the GPU has.
 plot::Chart memory_chart(std::span<const results::RunResult> runs, const Choice& choice);
 
 // "s", "ms" or "us", so that a time of this length has few digits; and how many there are in a

@@ -5,11 +5,37 @@
 
 #include "results/charts/cells.hpp"
 #include "results/charts/table_charts.hpp"
+#include "results/text/words.hpp"
 
 namespace mllmsim::charts {
 namespace {
 
-constexpr double kBand = 0.1;
+constexpr double kGoodError = 0.1;
+constexpr std::size_t kMostKindColumns = 4;
+
+// "stages.2.blocks" and "bubble_share_tp" are drawn as their kind.
+std::string kind_of(const std::string& metric) {
+  if (metric.starts_with("stages.")) return metric.substr(metric.rfind('.') + 1);
+  return metric.starts_with("bubble_share") ? "bubble_share" : metric;
+}
+
+struct Figures {
+  std::string kind;
+  std::vector<double> published, predicted;
+
+  double error(std::size_t i) const { return std::abs(predicted[i] / published[i] - 1); }
+  std::size_t within() const {
+    std::size_t out = 0;
+    for (std::size_t i = 0; i < published.size(); ++i) out += error(i) <= kGoodError;
+    return out;
+  }
+  double median_error() const {
+    std::vector<double> all;
+    for (std::size_t i = 0; i < published.size(); ++i) all.push_back(error(i));
+    std::sort(all.begin(), all.end());
+    return (all[(all.size() - 1) / 2] + all[all.size() / 2]) / 2;
+  }
+};
 
 // The band around the diagonal, cut off where the axes end; in steps, as it is bent there.
 plot::Series band(double low, double high) {
@@ -21,18 +47,54 @@ plot::Series band(double low, double high) {
   for (int i = 0; i <= kSteps; ++i) {
     const double x = low * std::pow(high / low, static_cast<double>(i) / kSteps);
     s.x.push_back(std::clamp(x, low, high));
-    s.y.push_back(std::clamp((1 + kBand) * x, low, high));
-    s.y_low.push_back(std::clamp((1 - kBand) * x, low, high));
+    s.y.push_back(std::clamp((1 + kGoodError) * x, low, high));
+    s.y_low.push_back(std::clamp((1 - kGoodError) * x, low, high));
   }
   return s;
 }
 
-constexpr double kMostError = 60;  // larger ones are drawn at the edge
+// Marks on a logarithmic axis however short it is: powers of ten, 1-2-5, or even steps.
+std::vector<plot::Tick> log_ticks(double low, double high) {
+  std::vector<plot::Tick> out;
+  const auto add = [&](double at) {
+    if (at >= low && at <= high) out.push_back({at, fmt::format("{:.3g}", at)});
+  };
+  if (high < 5 * low) {
+    const double rough = (high - low) / 2, power = std::pow(10, std::floor(std::log10(rough)));
+    const double step = power * (rough < 2 * power ? 1 : rough < 5 * power ? 2 : 5);
+    for (double at = std::ceil(low / step) * step; at <= high; at += step) add(at);
+    return out;
+  }
+  for (double power = std::pow(10, std::floor(std::log10(low))); power <= high; power *= 10)
+    for (const double digit : {1, 2, 5})
+      if (digit == 1 || high < 100 * low) add(digit * power);
+  return out;
+}
 
-// "stages.2.blocks" and "bubble_share_tp" are drawn as their kind.
-std::string kind_of(const std::string& metric) {
-  if (metric.starts_with("stages.")) return metric.substr(metric.rfind('.') + 1);
-  return metric.starts_with("bubble_share") ? "bubble_share" : metric;
+// Each kind of figure in its unit, on axes of its own.
+plot::Panel panel_of(const Figures& f) {
+  const std::string words = results::words_of_column(f.kind);
+  const auto [least, most] = std::ranges::minmax(f.published);
+  const auto [least_y, most_y] = std::ranges::minmax(f.predicted);
+  const double low = 0.8 * std::min(least, least_y), high = 1.25 * std::max(most, most_y);
+  plot::Panel panel;
+  panel.title = fmt::format("{}\n{}, median error {:.1f} %", words, f.published.size(),
+                            100 * f.median_error());
+  panel.own_x = plot::XAxis{"published", true, {low, high}, log_ticks(low, high)};
+  panel.y_ticks = panel.own_x->ticks;
+  panel.y_label = "predicted";
+  panel.log_y = true;
+  panel.y_range = plot::Range{low, high};
+  panel.series = {
+      band(low, high),
+      {"predicted = published", {low, high}, {low, high}, plot::SeriesStyle::guide, {}, {}},
+      {"a published figure",
+       f.published,
+       f.predicted,
+       plot::SeriesStyle::points,
+       {},
+       plot::Colour{0x0072b2}}};
+  return panel;
 }
 
 }  // namespace
@@ -41,65 +103,38 @@ plot::Chart validation_chart(const tables::Table& rows) {
   const tables::Column &metric = column_of(rows, "metric", "PATH"),
                        &predicted = column_of(rows, "predicted", "PATH"),
                        &published = column_of(rows, "published", "PATH");
-  std::vector<plot::Series> figures, errors;
-  double low = INFINITY, high = 0, worst = 0.2;
+  std::vector<Figures> kinds;
   std::size_t left_out = 0, within = 0, drawn = 0;
   for (std::size_t i = 0; i < rows.rows(); ++i) {
     const double x = number(published, i).value_or(0), y = number(predicted, i).value_or(0);
-    const std::string name = kind_of(word(metric, i));
-    if (name == "fits") continue;  // yes or no
+    const std::string kind = kind_of(word(metric, i));
+    if (kind == "fits") continue;  // yes or no
     if (!(x > 0) || !(y > 0) || !std::isfinite(x) || !std::isfinite(y)) {
       ++left_out;
       continue;
     }
-    auto at = std::find_if(figures.begin(), figures.end(),
-                           [&](const plot::Series& s) { return s.name == name; });
-    if (at == figures.end()) {
-      figures.push_back({name, {}, {}, plot::SeriesStyle::points, {}, {}});
-      errors.push_back(figures.back());
-      at = figures.end() - 1;
-    }
-    plot::Series& error = errors[static_cast<std::size_t>(at - figures.begin())];
-    at->x.push_back(x), at->y.push_back(y);
-    error.x.push_back(x), error.y.push_back(std::clamp(100 * (y / x - 1), -kMostError, kMostError));
-    low = std::min({low, x, y}), high = std::max({high, x, y});
-    worst = std::max(worst, std::min(std::abs(y / x - 1), kMostError / 100));
-    within += std::abs(y / x - 1) <= kBand;
+    auto at = std::ranges::find(kinds, kind, &Figures::kind);
+    if (at == kinds.end()) at = kinds.insert(kinds.end(), Figures{kind, {}, {}});
+    at->published.push_back(results::shown(kind, x));
+    at->predicted.push_back(results::shown(kind, y));
     ++drawn;
   }
   if (drawn == 0) throw UserError("command line", "PATH", "no figures to draw in it");
-  low *= 0.8, high *= 1.25;
-
+  std::ranges::stable_sort(kinds, std::greater{},
+                           [](const Figures& f) { return f.published.size(); });
   plot::Chart chart;
+  chart.panels.clear();
+  for (const Figures& f : kinds) {
+    chart.panels.push_back(panel_of(f));
+    within += f.within();
+  }
   chart.title =
       fmt::format("{} of {} predictions within 10 % of what was published", within, drawn);
   if (left_out > 0)
     chart.title += fmt::format("\n{} without a positive figure are left out", left_out);
-  chart.x_label = "published (in the unit of each metric)";
-  chart.log_x = true;
-  chart.x_range = plot::Range{low, high};
-  chart.height_px = 1000;
-  chart.panels.assign(2, {});
-  plot::Panel &top = chart.panels[0], &bottom = chart.panels[1];
-  top.y_label = "predicted";
-  top.log_y = true;
-  top.y_range = plot::Range{low, high};
-  top.height = 2;
-  top.series = {
-      band(low, high),
-      {"predicted = published", {low, high}, {low, high}, plot::SeriesStyle::guide, {}, {}}};
-  bottom.y_label = worst < kMostError / 100 ? "error (%)" : "error (%), 60 or more";
-  bottom.y_range = plot::Range{-108 * worst, 108 * worst};
-  bottom.series = {
-      {"within 10 %",
-       {low, high},
-       {100 * kBand, 100 * kBand},
-       plot::SeriesStyle::band,
-       {-100 * kBand, -100 * kBand},
-       plot::Colour{0x009e73}},
-      {"predicted = published", {low, high}, {0, 0}, plot::SeriesStyle::guide, {}, {}}};
-  top.series.insert(top.series.end(), figures.begin(), figures.end());
-  bottom.series.insert(bottom.series.end(), errors.begin(), errors.end());
+  chart.columns = std::min(kMostKindColumns, kinds.size());
+  const std::size_t lines = (kinds.size() + chart.columns - 1) / chart.columns;
+  chart.height_px = static_cast<int>(100 + (kinds.size() == 1 ? 700 : 330) * lines);
   return chart;
 }
 

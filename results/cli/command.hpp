@@ -17,6 +17,7 @@ struct Command {
 };
 
 int run_command(const Arguments& arguments);
+int rerun_command(const Arguments& arguments);
 int sweep_command(const Arguments& arguments);
 int merge_command(const Arguments& arguments);
 int compare_command(const Arguments& arguments);
@@ -28,6 +29,9 @@ int plot_command(const Arguments& arguments);
 int report_command(const Arguments& arguments);
 int trace_command(const Arguments& arguments);
 int validate_command(const Arguments& arguments);
+
+// Exit code of rerun if something differs.
+inline constexpr int kDiffers = 1;
 
 // Whether a word of the command line is key=value, and not a file that is there.
 bool is_override(const std::string& word);

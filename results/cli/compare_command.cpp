@@ -12,14 +12,14 @@ namespace po = boost::program_options;
 namespace mllmsim::cli {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kCompareUsage =
     "usage: mllmsim compare RUNS... [--baseline NAME] [--by KEY] [options]\n\n"
     "RUNS are directories that run, sweep or merge wrote. Speed-up is the baseline's GPU-days\n"
     "over the run's for the same samples, between runs of the same model, data and samples only.\n"
     "With --by strategy (or a key that a sweep varies) runs are compared with those that differ\n"
     "from them in nothing else, and a summary follows.\n";
 
-constexpr std::size_t kWidth = 120;
+constexpr std::size_t kCompareWidth = 120;
 
 bool is_strategy_of(const std::string& name, const std::vector<analysis::ComparedRun>& runs) {
   for (const analysis::ComparedRun& run : runs)
@@ -41,7 +41,7 @@ int compare_command(const Arguments& arguments) {
   add_price_option(options);
   po::variables_map values;
   std::vector<std::string> words;
-  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (!parse(arguments, kCompareUsage, options, values, words)) return 0;
   if (words.empty()) throw UserError("command line", "", "compare needs directories of results");
   if (values.count("json") + values.count("csv") + values.count("markdown") > 1)
     throw UserError("command line", "", "give one of --json, --csv and --markdown");
@@ -60,9 +60,9 @@ int compare_command(const Arguments& arguments) {
     print_text(analysis::comparison_text(runs, price).markdown() +
                (by.empty() ? "" : "\n" + analysis::summary_by(runs, by).markdown()));
   else
-    print_text(analysis::comparison_text(runs, price).text(0, kWidth) +
+    print_text(analysis::comparison_text(runs, price).text(0, kCompareWidth) +
                analysis::comparison_note(runs) +
-               (by.empty() ? "" : "\n" + analysis::summary_by(runs, by).text(0, kWidth)));
+               (by.empty() ? "" : "\n" + analysis::summary_by(runs, by).text(0, kCompareWidth)));
   if (values.count("json") + values.count("csv") + values.count("markdown") > 0)
     if (const std::string note = analysis::comparison_note(runs); !note.empty()) say(trimmed(note));
   return 0;

@@ -17,6 +17,7 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"run", "simulate scenarios and write their results", run_command},
+    {"rerun", "repeat a run from its results and say whether anything differs", rerun_command},
     {"sweep", "simulate every combination of values, on all cores, resumably", sweep_command},
     {"merge", "join the shards of a sweep", merge_command},
     {"compare", "runs and sweeps beside each other, with speed-ups", compare_command},
@@ -37,7 +38,8 @@ std::string help() {
       results::version());
   for (const Command& c : kCommands) out += fmt::format("  {:<10} {}\n", c.name, c.description);
   return out +
-         "\nexit codes: 0 done, 2 wrong input, 3 the machine (disk, missing program),\n"
+         "\nexit codes: 0 done, 1 a rerun differs, 2 wrong input, 3 the machine (disk, missing "
+         "program),\n"
          "141 the reader of the output has gone\n";
 }
 

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 namespace mllmsim::cli {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kMergeUsage =
     "usage: mllmsim merge DIR... [--out DIR]\n\n"
     "Joins the results of `mllmsim sweep --shard` into the very files that one sweep would have\n"
     "written. DIR is the directory of the sweep, with its shard-I-of-N, or that of each shard. "
@@ -46,7 +46,7 @@ int merge_command(const Arguments& arguments) {
                         "directory for the results (default: the sweep's, that the shards are in)");
   po::variables_map values;
   std::vector<std::string> words;
-  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (!parse(arguments, kMergeUsage, options, values, words)) return 0;
   if (words.empty()) throw UserError("command line", "", "merge needs directories of shards");
   const std::vector<fs::path> directories(words.begin(), words.end());
   const std::vector<fs::path> shards = sweep::find_shards(directories);

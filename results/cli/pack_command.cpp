@@ -25,7 +25,7 @@ namespace po = boost::program_options;
 namespace mllmsim::cli {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kPackUsage =
     "usage: mllmsim pack LENGTHS...|MIXTURE [key=value ...] [options]\n\n"
     "Packs samples into sequences of at most Q_v tiles and Q_t tokens. LENGTHS is a .json, .csv "
     "or\n"
@@ -193,13 +193,12 @@ std::string to_json(const data::DataSet& data, const PackOptions& options, std::
 
 // A whole number of at least `least`, or `otherwise` if the option is not there.
 std::int64_t number(const po::variables_map& values, const char* name, std::int64_t least,
-                    std::int64_t otherwise) {
+                    std::int64_t otherwise, std::int64_t most = 100'000'000) {
   if (!values.count(name)) return otherwise;
   const auto value = values[name].as<std::int64_t>();
-  constexpr std::int64_t kMost = 100'000'000;
-  if (value < least || value > kMost)
+  if (value < least || value > most)
     throw UserError("command line", fmt::format("--{}", name),
-                    fmt::format("expected a whole number from {} to {}", least, kMost));
+                    fmt::format("expected a whole number from {} to {}", least, most));
   return value;
 }
 
@@ -213,10 +212,10 @@ PackOptions options_of(const po::variables_map& values, const data::DataSet& dat
   PackOptions o;
   o.limits = data::choose_limits(data.samples);
   o.limits.tiles = number(values, "q-v", std::max<std::int64_t>(1, least.tiles), o.limits.tiles);
-  o.limits.tokens = number(values, "q-t", least.tokens, o.limits.tokens);
+  o.limits.tokens = number(values, "q-t", std::max<std::int64_t>(1, least.tokens), o.limits.tokens);
   o.keep = data::default_keep(o.limits);
-  o.keep.tiles = number(values, "keep-v", 0, o.keep.tiles);
-  o.keep.tokens = number(values, "keep-t", 0, o.keep.tokens);
+  o.keep.tiles = number(values, "keep-v", 1, o.keep.tiles, o.limits.tiles);
+  o.keep.tokens = number(values, "keep-t", 1, o.keep.tokens, o.limits.tokens);
   o.rounds = static_cast<int>(number(values, "rounds", 0, o.rounds));
   o.ranks = number(values, "ranks", 1, o.ranks);
   o.seed = values["seed"].as<std::uint64_t>();
@@ -274,7 +273,7 @@ int pack_command(const Arguments& arguments) {
       "json", "print JSON instead of a table");
   po::variables_map values;
   std::vector<std::string> words;
-  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (!parse(arguments, kPackUsage, options, values, words)) return 0;
   if (words.empty()) {
     std::string names;
     for (const scenarios::ShippedFile& f : scenarios::shipped_data_sets())

@@ -10,6 +10,7 @@
 #include "results/cli/command.hpp"
 #include "results/cli/streams.hpp"
 #include "results/run/run_tables.hpp"
+#include "scenarios/tree/merge.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"
 
@@ -19,16 +20,19 @@ namespace fs = std::filesystem;
 namespace mllmsim::cli {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kPlotUsage =
     "usage: mllmsim plot KIND PATH... [options]\n\n"
     "  timeline RUN...     device lanes of a step: passes, communication, bubbles\n"
-    "  bubbles RUN...      bubbles by stage and kind\n"
-    "  memory RUN...       memory of each stage over a step, with what a GPU has\n"
-    "  sweep SWEEP         a column over a swept key, a line a strategy\n"
+    "  bubbles RUN...      idle time by stage and cause\n"
+    "  memory RUN...       memory of a GPU of each stage over a step, stacked, with what it has\n"
+    "  sweep SWEEP         a column over a swept key, a line per strategy; a panel per value of "
+    "what\n"
+    "                      else varies if lines are many\n"
     "  speedup SWEEP|RUN.. GPU-days of a baseline over those of each strategy\n"
-    "  packing PACKS       tiles and tokens a micro-batch before and after `mllmsim pack --out "
+    "  packing PACKS       tiles and tokens per micro-batch before and after `mllmsim pack --out "
     "PACKS`\n"
-    "  validation FILE     predicted against published figures (validation.parquet)\n"
+    "  validation FILE     predicted against published figures, a panel per kind "
+    "(validation.parquet)\n"
     "  calibration FILE    predicted against measured kernel times; needs --raw\n\n"
     "RUN is a directory that `mllmsim run` left; several are drawn one above the other on the same "
     "axis.\n";
@@ -67,20 +71,32 @@ tables::Table read_rows(const Paths& paths) {
       const tables::Column* other = one.find(c.first);
       return !other || other->index() != c.second.index();
     });
-    for (auto& [name, column] : all.columns)
+    const std::size_t rows = all.rows();
+    for (auto& [name, column] : all.columns) {
+      for (std::size_t i = 0; i < one.rows(); ++i)
+        if (one.is_null(name, i)) all.set_null(name, rows + i);
       std::visit(
           [&, &key = name](auto& to) {
             const auto& from = std::get<std::remove_reference_t<decltype(to)>>(*one.find(key));
             for (std::size_t i = 0; i < from.size(); ++i) to.push_back(from[i]);
           },
           column);
+    }
   }
   return all;
 }
 
-charts::SweepPicture sweep_picture(const po::variables_map& values) {
+// The column that a word means: itself, or the key that it is short for.
+std::string column_meant(const tables::Table& runs, const std::string& word) {
+  const std::string key = scenarios::in_full(word);
+  if (runs.find(key)) return key;
+  const std::string last = key.substr(key.rfind('.') + 1);
+  return !runs.find(word) && runs.find(last) ? last : word;
+}
+
+charts::SweepPicture sweep_picture(const po::variables_map& values, const tables::Table& runs) {
   charts::SweepPicture out;
-  if (values.count("x")) out.x = values["x"].as<std::string>();
+  if (values.count("x")) out.x = column_meant(runs, values["x"].as<std::string>());
   if (values.count("y")) out.y = values["y"].as<std::string>();
   if (values.count("baseline")) out.baseline = values["baseline"].as<std::string>();
   if (!values.count("where")) return out;
@@ -88,14 +104,22 @@ charts::SweepPicture sweep_picture(const po::variables_map& values) {
     const auto equals = w.find('=');
     if (equals == std::string::npos)
       throw UserError("command line", "--where", "expected KEY=VALUE, found " + w);
-    out.where[w.substr(0, equals)] = w.substr(equals + 1);
+    out.where[column_meant(runs, w.substr(0, equals))] = w.substr(equals + 1);
   }
   return out;
 }
 
+fs::path existing_file(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error))
+    throw UserError(path.string(), "", is_folder(path) ? "is a directory" : "no such file");
+  return path;
+}
+
 // validation.parquet, or the directory it is in.
 tables::Table validation_rows(const fs::path& path) {
-  return tables::read_parquet(is_folder(path) ? path / "validation.parquet" : path).table;
+  return tables::read_parquet(existing_file(is_folder(path) ? path / "validation.parquet" : path))
+      .table;
 }
 
 struct Kind {
@@ -119,15 +143,17 @@ constexpr std::array kKinds{
          }},
     Kind{"sweep", true,
          [](const Paths& p, const po::variables_map& v) {
-           return charts::sweep_chart(read_rows(p), sweep_picture(v));
+           const tables::Table rows = read_rows(p);
+           return charts::sweep_chart(rows, sweep_picture(v, rows));
          }},
     Kind{"speedup", true,
          [](const Paths& p, const po::variables_map& v) {
-           return charts::speedup_chart(read_rows(p), sweep_picture(v));
+           const tables::Table rows = read_rows(p);
+           return charts::speedup_chart(rows, sweep_picture(v, rows));
          }},
     Kind{"packing", false,
          [](const Paths& p, const po::variables_map&) {
-           return charts::packing_chart(tables::read_parquet(p.front()));
+           return charts::packing_chart(tables::read_parquet(existing_file(p.front())));
          }},
     Kind{"validation", false,
          [](const Paths& p, const po::variables_map&) {
@@ -183,7 +209,7 @@ int plot_command(const Arguments& arguments) {
   add_calibration_options(options);
   po::variables_map values;
   Arguments words;
-  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (!parse(arguments, kPlotUsage, options, values, words)) return 0;
   if (words.empty()) throw UserError("command line", "", "plot needs a KIND; --help lists them");
   const Kind& kind = kind_of(words.front());
   const Paths paths(words.begin() + 1, words.end());

@@ -1,7 +1,8 @@
-// mllmsim report RUNS... --out report.html: one page about some runs.
+// mllmsim report RUNS... --out report.html: one page about some runs, or about a sweep.
 #include "results/cli/command.hpp"
 #include "results/cli/streams.hpp"
 #include "results/report/report.hpp"
+#include "results/report/sweep_page.hpp"
 #include "results/run/run_tables.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"
@@ -11,17 +12,33 @@ namespace po = boost::program_options;
 namespace mllmsim::cli {
 namespace {
 
-constexpr const char* kUsage =
-    "usage: mllmsim report RUN... [options]\n\n"
-    "Writes one HTML file that needs nothing else: summary, pictures, an interactive timeline, "
-    "the\n"
-    "plan, the assumptions and how to reproduce. RUN is a directory that `mllmsim run` left.\n";
+constexpr const char* kReportUsage =
+    "usage: mllmsim report RUN... [options]\n"
+    "       mllmsim report SWEEP [options]\n\n"
+    "Writes one HTML file that needs nothing else. Of runs: what wins and why, an interactive "
+    "timeline,\n"
+    "pictures, the plan, the assumptions and how to reproduce. Of a sweep: a heat map, the "
+    "frontier "
+    "of\n"
+    "GPU-days and time, a table that sorts and filters, the figures of the point one clicks on.\n"
+    "RUN and SWEEP are directories that `mllmsim run` and `mllmsim sweep` left.\n";
 
-report::ReportRun read(const std::string& directory) {
-  const tables::Metadata metadata = tables::read_parquet(results::runs_file(directory)).metadata;
-  const auto version = metadata.find("version");
-  return {results::read_run(directory), directory,
-          version == metadata.end() ? "?" : version->second};
+// Of a sweep or of runs.
+std::string page_of(const Arguments& directories, std::vector<std::string>& notes) {
+  std::vector<report::ReportRun> runs;
+  for (const std::string& directory : directories) {
+    const tables::ParquetFile file = tables::read_parquet(results::runs_file(directory));
+    if (report::is_sweep(file)) {
+      if (directories.size() > 1)
+        throw UserError("command line", directory,
+                        "a sweep has a page of its own: report it without other runs");
+      return report::sweep_to_html(file, directory);
+    }
+    const auto version = file.metadata.find("version");
+    runs.push_back({results::read_run(directory), directory,
+                    version == file.metadata.end() ? "?" : version->second});
+  }
+  return report::to_html(runs, notes);
 }
 
 }  // namespace
@@ -32,12 +49,11 @@ int report_command(const Arguments& arguments) {
                         "file to write");
   po::variables_map values;
   Arguments words;
-  if (!parse(arguments, kUsage, options, values, words)) return 0;
-  if (words.empty()) throw UserError("command line", "", "report needs at least one RUN");
-  std::vector<report::ReportRun> runs;
-  for (const std::string& word : words) runs.push_back(read(word));
+  if (!parse(arguments, kReportUsage, options, values, words)) return 0;
+  if (words.empty())
+    throw UserError("command line", "", "report needs at least one RUN, or a SWEEP");
   std::vector<std::string> notes;
-  const std::string page = report::to_html(runs, notes);
+  const std::string page = page_of(words, notes);
   const std::string out = values["out"].as<std::string>();
   write_file_atomically(out, page);
   for (const std::string& note : notes) say("without pictures: " + note);

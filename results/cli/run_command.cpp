@@ -3,20 +3,27 @@
 #include <fmt/format.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 
+#include "results/analysis/gaps.hpp"
 #include "results/cli/command.hpp"
 #include "results/cli/directory_name.hpp"
 #include "results/cli/streams.hpp"
 #include "results/run/run_scenario.hpp"
 #include "results/run/run_tables.hpp"
+#include "results/text/figures.hpp"
 #include "results/text/json.hpp"
 #include "results/text/summary.hpp"
 #include "scenarios/read/scenario.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/progress.hpp"
+#include "strategies/run/job_size.hpp"
 
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
@@ -24,7 +31,7 @@ namespace fs = std::filesystem;
 namespace mllmsim::cli {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kRunUsage =
     "usage: mllmsim run FILE... [key=value ...] [options]\n\n"
     "Simulates each scenario FILE (a path, or the name of a shipped run) and prints what it "
     "costs.\n"
@@ -67,6 +74,59 @@ std::vector<scenarios::Scenario> read_all(const std::vector<std::string>& files,
   return scenarios;
 }
 
+results::SummaryStyle style_of(const std::vector<fs::path>& directories,
+                               std::optional<double> price) {
+  results::SummaryStyle style{results::utf8_locale(), price, {}};
+  for (const fs::path& directory : directories)
+    style.measure_commands.push_back(analysis::measure_command({directory.string()}));
+  return style;
+}
+
+// Says how large a long job is, before it starts.
+void announce(const Job& job, const std::string& file) {
+  constexpr double kTasksPerSecond = 1e6;  // of one core, about
+  constexpr double kLong = 10;             // seconds
+  const JobSize size = size_of(job);
+  const double cores = std::min<double>(size.steps, tbb::this_task_arena::max_concurrency());
+  const double seconds = size.all_tasks() / (kTasksPerSecond * cores);
+  if (seconds < kLong) return;
+  constexpr double kSecondsPerDay = 86400;
+  say(fmt::format("{}: about {} steps of {} tasks, {} tasks in all, which may take {}{}", file,
+                  results::count(size.steps), results::count(size.tasks),
+                  results::count(size.all_tasks()),
+                  seconds < 120 ? fmt::format("{:.0f} seconds", seconds)
+                                : results::duration(seconds / kSecondsPerDay),
+                  job.data.set ? "; data.steps=32 simulates 32 steps of the pass" : ""));
+}
+
+// All runs at once. On a terminal a bar shows how far they are: by plans tried and steps if there
+// is one run.
+std::vector<results::RunResult> simulate_all(const std::vector<scenarios::Scenario>& scenarios,
+                                             const std::vector<std::string>& files) {
+  std::vector<results::RunResult> results(scenarios.size());
+  const bool terminal = isatty(STDERR_FILENO) != 0, several = scenarios.size() > 1;
+  Progress progress(stderr, terminal, std::chrono::seconds(1));
+  if (terminal && several) progress.begin(scenarios.size(), "runs");
+  tbb::parallel_for(std::size_t{0}, scenarios.size(), [&](std::size_t i) {
+    std::vector<results::GapRow> gaps;
+    RunOptions options;
+    options.planned = [&](const Job& job, const Plan& plan) {
+      gaps = analysis::gaps_of(scenarios[i], job, plan, {.most = analysis::kMeasuredFirst}).gaps;
+    };
+    if (terminal && !several) options.progress = &progress;
+    try {
+      results[i] = results::run_scenario(scenarios[i], options);
+    } catch (const InternalError& e) {
+      throw InternalError(
+          fmt::format("{} (scenario {} of {})", e.what(), scenarios[i].hash, files[i]));
+    }
+    results[i].gaps = std::move(gaps);
+    if (terminal && several) progress.done(true);
+  });
+  progress.end();
+  return results;
+}
+
 }  // namespace
 
 int run_command(const Arguments& arguments) {
@@ -80,7 +140,7 @@ int run_command(const Arguments& arguments) {
   add_price_option(options);
   po::variables_map values;
   std::vector<std::string> words, files, overrides;
-  if (!parse(arguments, std::string(kUsage) + kShortForms, options, values, words)) return 0;
+  if (!parse(arguments, std::string(kRunUsage) + kShortForms, options, values, words)) return 0;
   for (const std::string& word : words) (is_override(word) ? overrides : files).push_back(word);
   if (values.count("strategy"))
     overrides.push_back("strategy.name=" + values["strategy"].as<std::string>());
@@ -99,20 +159,8 @@ int run_command(const Arguments& arguments) {
   std::optional<fs::path> out;
   if (values.count("out")) out = values["out"].as<std::string>();
   const std::vector<fs::path> directories = directories_of(scenarios, overrides, out);
-  std::vector<results::RunResult> results(scenarios.size());
-  tbb::parallel_for(std::size_t{0}, scenarios.size(), [&](std::size_t i) {
-    try {
-      results[i] = results::run_scenario(scenarios[i]);
-    } catch (const UserError& e) {  // found while planning: say at least which file
-      std::vector<Problem> problems = e.problems();
-      for (Problem& p : problems)
-        if (p.where.empty()) p.where = files[i];
-      throw UserError(problems);
-    } catch (const InternalError& e) {
-      throw InternalError(
-          fmt::format("{} (scenario {} of {})", e.what(), scenarios[i].hash, files[i]));
-    }
-  });
+  for (std::size_t i = 0; i < scenarios.size(); ++i) announce(scenarios[i].job, files[i]);
+  const std::vector<results::RunResult> results = simulate_all(scenarios, files);
 
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     results::write_run(results[i], directories[i]);
@@ -123,7 +171,7 @@ int run_command(const Arguments& arguments) {
   if (values.count("json"))
     print_data(results::to_json(results, price));
   else
-    print_text(results::summaries(results, {results::utf8_locale(), price}));
+    print_text(results::summaries(results, style_of(directories, price)));
   return 0;
 }
 

@@ -29,6 +29,7 @@ int write_all(int descriptor, std::string_view text) {
 
 void prepare_streams() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   // The lowest free descriptor is taken. That of stdout cannot be written to: who prints is told.
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(descriptor, F_GETFD) < 0)
@@ -36,7 +37,8 @@ void prepare_streams() {
 }
 
 void print_data(std::string_view data) {
-  const int error = write_all(STDOUT_FILENO, data);
+  const int error = ::isatty(STDOUT_FILENO) != 0 ? write_all(STDOUT_FILENO, printable_lines(data))
+                                                 : write_all(STDOUT_FILENO, data);
   if (error == EPIPE) throw ReaderGone();
   if (error != 0)
     throw EnvironmentError(

@@ -21,12 +21,12 @@ class ReaderGone : public std::exception {
 };
 
 // First of all in main: a closed descriptor 0, 1 or 2 must not become that of a file of ours, and
-// a reader that leaves must not kill us.
+// neither a reader that leaves nor a limit on the size of files (ulimit -f) must kill us.
 void prepare_streams();
 
 // To stdout, at once. Throws EnvironmentError or ReaderGone.
 void print_text(std::string_view text);  // for people
-void print_data(std::string_view data);  // JSON and CSV, byte for byte
+void print_data(std::string_view data);  // JSON and CSV, byte for byte unless to a terminal
 
 // To stderr; the line end is added.
 void say(std::string_view text);

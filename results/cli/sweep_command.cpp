@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 namespace mllmsim::cli {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kSweepUsage =
     "usage: mllmsim sweep FILE [key=value ...] --vary KEY=VALUES ... [options]\n\n"
     "Simulates every combination of the values and writes a row each, with the varied keys as\n"
     "columns. VALUES are separated by commas; 4..64*2 is 4, 8, ..., 64 and 1..4 is 1, 2, 3, 4.\n"
@@ -252,7 +252,9 @@ int launch(const sweep::SweepJob& job, const sweep::SlurmSweep& sweep,
 int sweep_command(const Arguments& arguments) {
   po::variables_map values;
   std::vector<std::string> words;
-  if (!parse(arguments, kUsage, sweep_options(), values, words)) return 0;
+  if (!parse(arguments, fmt::format("{}{}", kSweepUsage, kShortForms), sweep_options(), values,
+             words))
+    return 0;
   const sweep::SweepJob job = read_job(words, values);
   const fs::path directory = directory_of(job, values);
   const auto threads = count_of(values, "threads", kMostThreads);

@@ -12,7 +12,7 @@ namespace po = boost::program_options;
 namespace mllmsim::cli {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kTraceUsage =
     "usage: mllmsim trace RUN --out FILE.json[.gz] [options]\n\n"
     "Writes the timeline of RUN, a directory that `mllmsim run` left, as trace events in the shape "
     "of\n"
@@ -28,7 +28,7 @@ int trace_command(const Arguments& arguments) {
       "global ranks, such as 0,3 or 0-7 (default: all, or one replica if they are many)");
   po::variables_map values;
   Arguments words;
-  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (!parse(arguments, kTraceUsage, options, values, words)) return 0;
   if (words.size() != 1) throw UserError("command line", "", "trace needs one RUN");
   if (!values.count("out")) throw UserError("command line", "--out", "trace needs a file to write");
   const std::string out = values["out"].as<std::string>();

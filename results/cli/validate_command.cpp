@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 namespace mllmsim::cli {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kValidateUsage =
     "usage: mllmsim validate [FILE or DIR ...] [key=value ...] [options]\n\n"
     "Simulates families of runs that others measured (default: the shipped ones of\n"
     "scenarios/published) and prints predicted, published and error.\n"
@@ -113,7 +113,7 @@ int validate_command(const Arguments& arguments) {
       "threads to use (default: all cores); results do not depend on it");
   po::variables_map values;
   std::vector<std::string> words, files, overrides;
-  if (!parse(arguments, kUsage, options, values, words)) return 0;
+  if (!parse(arguments, kValidateUsage, options, values, words)) return 0;
   for (const std::string& word : words) (is_override(word) ? overrides : files).push_back(word);
   std::optional<tbb::global_control> limit;
   if (values.count("threads")) {

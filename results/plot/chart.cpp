@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "results/plot/backend.hpp"
+#include "results/plot/dark_svg.hpp"
 #include "results/plot/layout.hpp"
 #include "sim/base/csv.hpp"
 #include "sim/base/errors.hpp"
@@ -32,17 +33,17 @@ void check_value(double v, bool log) {
 void check_chart(const Chart& chart) {
   check(!chart.panels.empty(), "a chart has a panel");
   for (const Panel& panel : chart.panels) {
+    const bool log_x = panel.own_x ? panel.own_x->log : chart.log_x;
     for (const Series& s : panel.series) {
       check(s.x.size() == s.y.size(), "a series has as many x as y");
-      check(s.style != SeriesStyle::band || s.y.size() == s.y_low.size(),
-            "a band has two y for each x");
-      for (const double v : s.x) check_value(v, chart.log_x);
+      check(!has_low(s.style) || s.y.size() == s.y_low.size(), "a band has two y for each x");
+      for (const double v : s.x) check_value(v, log_x);
       for (const double v : s.y) check_value(v, panel.log_y);
       for (const double v : s.y_low) check_value(v, panel.log_y);
     }
     for (const Boxes& group : panel.boxes)
       for (const Box& b : group.boxes) {
-        for (const double v : {b.x0, b.x1}) check_value(v, chart.log_x);
+        for (const double v : {b.x0, b.x1}) check_value(v, log_x);
         for (const double v : {b.y0, b.y1}) check_value(v, panel.log_y);
       }
   }
@@ -61,6 +62,7 @@ std::string draw(const Chart& chart, PictureFormat format) {
   std::string picture = render(chart, format);
   if (picture.empty()) throw EnvironmentError("gnuplot drew nothing");
   if (format == PictureFormat::pdf) forget_creation_date(picture);
+  if (format == PictureFormat::svg) picture = with_dark_colours(std::move(picture));
   return picture;
 }
 

@@ -1,10 +1,11 @@
 // A chart as plain data, and the one function that draws it.
 //
-// A chart is one or more panels stacked on a shared x-axis, with one legend below. A panel holds
-// filled boxes, series of points and texts, drawn in this order. Series without a colour get those
-// of Okabe and Ito, which colour-blind readers can tell apart; what has the same name in several
-// panels looks the same and is in the legend once. The same chart gives the same bytes on the same
-// machine. Backends (backend.hpp) are chosen when the program is built.
+// A chart is one or more panels in rows of some columns, with one legend below. They share an
+// x-axis unless a panel has its own. A panel holds filled boxes, series of points and texts, drawn
+// in this order. Series without a colour get those of Okabe and Ito, which colour-blind readers can
+// tell apart; what has the same name in several panels looks the same and is in the legend once.
+// The same chart gives the same bytes on the same machine. Backends (backend.hpp) are chosen when
+// the program is built. An SVG is dark where its reader's page or system is (dark_svg.hpp).
 #pragma once
 
 #include <cstdint>
@@ -50,17 +51,24 @@ enum class SeriesStyle : std::uint8_t {
   guide,  // a thin dashed grey line to compare with; takes no colour
   steps,  // a line that keeps its value up to the next x
   band,   // the pale area between y_low and y, behind everything
+  area,   // the same, opaque: parts of a stack
 };
+constexpr bool has_low(SeriesStyle style) {
+  return style == SeriesStyle::band || style == SeriesStyle::area;
+}
 
 struct Series {
   std::string name;  // empty: not in the legend
   std::vector<double> x, y;
   SeriesStyle style = SeriesStyle::line;
-  std::vector<double> y_low{};  // of a band
+  std::vector<double> y_low{};  // of a band or an area
   std::optional<Colour> colour{};
 };
 
 enum class Anchor : std::uint8_t { left, centre, right };
+
+// On a box that stays as light as it is on a dark page.
+inline constexpr Colour kInkOnBox = 0x101010;
 
 struct Text {
   double x = 0, y = 0;
@@ -80,12 +88,20 @@ struct Tick {
   std::string text;
 };
 
+struct XAxis {
+  std::string label;
+  bool log = false;
+  Range range;
+  std::vector<Tick> ticks{};  // instead of numbers
+};
+
 struct Panel {
   std::string title, y_label;  // labels with units; lines end with \n
   bool log_y = false;
   std::optional<Range> y_range{};  // otherwise what is drawn
   std::vector<Tick> y_ticks{};     // instead of numbers
-  double height = 1;               // relative to the other panels
+  std::optional<XAxis> own_x{};    // instead of the chart's
+  double height = 1;               // relative to the other panels; that of its row is the largest
   std::vector<Boxes> boxes{};
   std::vector<Series> series{};  // one without points appears in the legend only
   std::vector<Text> texts{};     // small
@@ -97,6 +113,7 @@ struct Chart {
   std::optional<Range> x_range{};
   std::vector<Tick> x_ticks{};
   std::vector<Panel> panels{1};
+  std::size_t columns = 1;  // panels fill rows from left to right
   int width_px = 1200, height_px = 800;
 
   Panel& panel() { return panels.front(); }  // of a chart that has one

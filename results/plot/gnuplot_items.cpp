@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/utf8.hpp"
 
 namespace mllmsim::plot {
 namespace {
 
+constexpr double kEdgeWidth = 0.5, kHatchWidth = 2;
 constexpr std::array kMarkers{7, 5, 9, 13, 11};  // filled: circle, square, triangle, diamond, ...
 
 std::string filling(const Boxes& b) {
@@ -43,6 +46,9 @@ std::string look(const DrawnSeries& d) {
       return fmt::format(
           "filledcurves fillstyle transparent solid 0.2 noborder fillcolor rgb '#{:06x}'",
           d.colour);
+    case SeriesStyle::area:
+      return fmt::format("filledcurves fillstyle solid 1 noborder fillcolor rgb '#{:06x}'",
+                         d.colour);
   }
   throw InternalError("unknown series style");
 }
@@ -51,19 +57,37 @@ const char* name(Anchor anchor) {
   return anchor == Anchor::left ? "left" : anchor == Anchor::right ? "right" : "center";
 }
 
+std::string quoted(char c, PictureFormat format) {
+  const bool svg = format == PictureFormat::svg;
+  switch (c) {
+    case '"':
+    case '\\':
+      return {'\\', c};
+    case '\n':
+      return "\\n";
+    case '`':
+      return "'";
+    case '&':
+      return svg ? "&#38;" : "&";
+    case '>':
+      return svg ? "&#62;" : ">";
+    default:
+      return {static_cast<unsigned char>(c) < ' ' ? ' ' : c};
+  }
+}
+
 }  // namespace
 
-std::string quoted(const std::string& text) {
+std::string quoted(const std::string& text, PictureFormat format) {
   std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += {'\\', c};
-    else if (c == '\n')
-      out += "\\n";
-    else if (c == '`')
-      out += '\'';
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t length = character_length(rest);
+    const std::string_view character = rest.substr(0, std::max<std::size_t>(1, length));
+    rest.remove_prefix(character.size());
+    if (length > 1)
+      out += character;
     else
-      out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+      out += length == 0 ? "?" : quoted(character[0], format);
   }
   return out + '"';
 }
@@ -90,14 +114,14 @@ GnuplotItems gnuplot_items(const Placed& panel, std::size_t number, PictureForma
       fmt::format_to(to, "{} {} {} {}\n", box.x0, box.x1, box.y0, box.y1);
     });
     out.plot.push_back(
-        fmt::format("{} using 1:3:1:2:3:4 with boxxyerror linewidth 0.5 fillstyle {} "
+        fmt::format("{} using 1:3:1:2:3:4 with boxxyerror linewidth {} fillstyle {} "
                     "fillcolor rgb '#{:06x}' notitle",
-                    data, filling(b), b.colour));
+                    data, b.fill == Fill::solid ? kEdgeWidth : kHatchWidth, filling(b), b.colour));
   }
   for (const DrawnSeries& d : panel.series) {
     const Series& s = d.series;
     if (s.x.empty()) continue;
-    const bool band = s.style == SeriesStyle::band;
+    const bool band = has_low(s.style);
     const std::string data = block(s.x, [&](auto to, std::size_t i) {
       fmt::format_to(to, "{} {}", s.x[i], s.y[i]);
       if (band) fmt::format_to(to, " {}", s.y_low[i]);
@@ -110,7 +134,7 @@ GnuplotItems gnuplot_items(const Placed& panel, std::size_t number, PictureForma
     out.before += fmt::format(
         "set label {0} at {1} {2}, {1} {3} {4} front noenhanced font ',{5}' "
         "textcolor rgb '#{6:06x}'\n",
-        quoted(t.text), system, t.x, t.y, name(t.anchor), font_size(px, format), t.colour);
+        quoted(t.text, format), system, t.x, t.y, name(t.anchor), font_size(px, format), t.colour);
   };
   for (const Text& t : panel.texts) label(t, "first", panel.axes ? kSmallFontPx : kFontPx);
   for (const Text& t : panel.page_texts) label(t, "screen", kFontPx);

@@ -18,8 +18,9 @@ struct GnuplotItems {
 // `number` tells the panels of a page apart.
 GnuplotItems gnuplot_items(const Placed& panel, std::size_t number, PictureFormat format);
 
-// A double-quoted string. In these gnuplot runs `commands`, and has no escape for the mark itself.
-std::string quoted(const std::string& text);
+// A double-quoted string. In these gnuplot runs `commands`, and has no escape for the mark itself;
+// in SVG it leaves references such as &#0; and the end of a CDATA section as they are.
+std::string quoted(const std::string& text, PictureFormat format);
 
 // What a font of so many pixels is called by a terminal: cairo's count points.
 double font_size(int px, PictureFormat format);

@@ -65,9 +65,7 @@ class Looks {
   std::size_t coloured_ = 0, marked_ = 0;
 };
 
-int depth(SeriesStyle style) {
-  return style == SeriesStyle::band ? 0 : style == SeriesStyle::points ? 1 : 2;
-}
+int depth(SeriesStyle style) { return has_low(style) ? 0 : style == SeriesStyle::points ? 1 : 2; }
 
 // --- the legend ---
 
@@ -133,8 +131,8 @@ Placed legend(const std::vector<Entry>& entries, const LegendGrid& g, double wid
       d.series.x = {x, end};
       d.series.y = {y, y};
       if (d.series.style == SeriesStyle::points) d.series.x = {(x + end) / 2}, d.series.y = {y};
-      if (d.series.style == SeriesStyle::band) d.series.y = {y + 0.3, y + 0.3};
-      if (d.series.style == SeriesStyle::band) d.series.y_low = {y - 0.3, y - 0.3};
+      if (has_low(d.series.style)) d.series.y = {y + 0.3, y + 0.3};
+      if (has_low(d.series.style)) d.series.y_low = {y - 0.3, y - 0.3};
       if (d.series.style == SeriesStyle::steps) d.series.style = SeriesStyle::line;
       out.series.push_back(std::move(d));
     }
@@ -174,10 +172,10 @@ void add_lines(const std::string& text, double x_px, double top_px, const Chart&
 Placed without_place(const Chart& chart, const Panel& panel, Looks& looks) {
   Placed out;
   out.y_label = panel.y_label;
-  out.log_x = chart.log_x;
+  out.log_x = panel.own_x ? panel.own_x->log : chart.log_x;
   out.log_y = panel.log_y;
   out.y_range = panel.y_range;
-  out.x_ticks = chart.x_ticks;
+  out.x_ticks = panel.own_x ? panel.own_x->ticks : chart.x_ticks;
   out.y_ticks = panel.y_ticks;
   out.boxes = panel.boxes;
   for (const Series& s : panel.series) out.series.push_back(looks.drawn(s));
@@ -185,8 +183,27 @@ Placed without_place(const Chart& chart, const Panel& panel, Looks& looks) {
     return depth(a.series.style) < depth(b.series.style);
   });
   out.texts = panel.texts;
+  out.axes = !(out.boxes.empty() && out.series.empty() && out.texts.empty());  // an empty cell
   return out;
 }
+
+const std::string& x_label_of(const Chart& chart, const Panel& panel) {
+  return panel.own_x ? panel.own_x->label : chart.x_label;
+}
+
+// What the panels of a row need around their axes.
+struct Row {
+  double title_px = 0, ticks_px = 0, label_px = 0, height = 0;
+
+  void add(const Panel& panel, const std::string& x_label, std::size_t tick_lines) {
+    title_px = std::max(title_px, kLinePx * static_cast<double>(lines(panel.title)));
+    label_px = std::max(label_px, kLinePx * static_cast<double>(lines(x_label)));
+    if (tick_lines > 0)
+      ticks_px = std::max(ticks_px, 8 + kLinePx * static_cast<double>(tick_lines));
+    height = std::max(height, panel.height);
+  }
+  double below_px() const { return ticks_px + label_px; }
+};
 
 }  // namespace
 
@@ -197,44 +214,53 @@ double axes_width_px(int width_px, const std::vector<Tick>& y_ticks) {
 std::vector<Placed> layout(const Chart& chart) {
   Looks looks;
   std::vector<Placed> out;
-  std::vector<std::string> titles;
-  double left = 0, titles_px = 0, heights = 0;
-  for (const Panel& panel : chart.panels) {
-    const bool both = out.empty() && !chart.title.empty() && !panel.title.empty();
-    titles.push_back((out.empty() ? chart.title : "") + (both ? "\n" : "") + panel.title);
-    titles_px += static_cast<double>(lines(titles.back())) * kLinePx;
-    out.push_back(without_place(chart, panel, looks));
-    left = std::max(left, left_px(panel.y_ticks, !panel.y_label.empty()));
-    heights += panel.height;
-  }
-
-  const double w = chart.width_px, h = chart.height_px, right = w - kRightPx;
-  const std::vector<Entry> entries = legend_entries(out, chart);
-  const LegendGrid g = grid(entries, w - 2 * kEdgePx);
+  const std::size_t columns = std::min(chart.columns, chart.panels.size());
+  const std::size_t rows = (chart.panels.size() + columns - 1) / columns;
+  std::vector<double> left(columns);  // what each column needs beside its axes
+  std::vector<Row> row(rows);
   std::size_t tick_lines = 1;
   for (const Tick& t : chart.x_ticks) tick_lines = std::max(tick_lines, lines(t.text));
-  const double ticks_px = 8 + kLinePx * static_cast<double>(tick_lines);
-  const double label_px = kLinePx * static_cast<double>(lines(chart.x_label));
-  const double legend_px = static_cast<double>(g.rows) * kLinePx + (g.rows > 0 ? 8 : 0);
-  const double gaps = kGapPx * static_cast<double>(out.size() - 1);
-  const double axes_px =
-      std::max(20.0, h - 2 * kEdgePx - titles_px - gaps - ticks_px - label_px - legend_px);
+  for (std::size_t p = 0; p < chart.panels.size(); ++p) {
+    const Panel& panel = chart.panels[p];
+    out.push_back(without_place(chart, panel, looks));
+    out[p].x_labels = panel.own_x || p + columns >= chart.panels.size();
+    double& margin = left[p % columns];
+    margin = std::max(margin, left_px(panel.y_ticks, !panel.y_label.empty()));
+    row[p / columns].add(panel, out[p].x_labels ? x_label_of(chart, panel) : "",
+                         out[p].x_labels ? tick_lines : 0);
+  }
 
-  double y = h - kEdgePx;
+  const double w = chart.width_px, h = chart.height_px;
+  const double title_px = kLinePx * static_cast<double>(lines(chart.title));
+  const std::vector<Entry> entries = legend_entries(out, chart);
+  const LegendGrid g = grid(entries, w - 2 * kEdgePx);
+  const double legend_px = static_cast<double>(g.rows) * kLinePx + (g.rows > 0 ? 8 : 0);
+  double axes_px = h - 2 * kEdgePx - title_px - legend_px - kGapPx * static_cast<double>(rows - 1);
+  double heights = 0;
+  for (const Row& r : row) axes_px -= r.title_px + r.below_px(), heights += r.height;
+  axes_px = std::max(20.0, axes_px);
+
+  const double cell = w / static_cast<double>(columns);
+  add_lines(chart.title, columns == 1 ? (left[0] + w - kRightPx) / 2 : w / 2, h - kEdgePx, chart,
+            out[0].page_texts);
+  double y = h - kEdgePx - title_px;
   for (std::size_t p = 0; p < out.size(); ++p) {
     Placed& placed = out[p];
-    add_lines(titles[p], (left + right) / 2, y, chart, placed.page_texts);
-    y -= static_cast<double>(lines(titles[p])) * kLinePx;
-    placed.left = left / w;
-    placed.right = right / w;
-    placed.top = y / h;
-    y -= axes_px * chart.panels[p].height / heights;
-    placed.bottom = y / h;
-    placed.x_range = common_x(chart);
-    placed.x_labels = p + 1 == out.size();
+    const Row& r = row[p / columns];
+    const double from = cell * static_cast<double>(p % columns);
+    const double x0 = from + left[p % columns], x1 = from + cell - kRightPx;
+    const double top = y - r.title_px, bottom = top - axes_px * r.height / heights;
+    add_lines(chart.panels[p].title, (x0 + x1) / 2, y, chart, placed.page_texts);
+    placed.left = x0 / w;
+    placed.right = x1 / w;
+    placed.top = top / h;
+    placed.bottom = bottom / h;
+    const auto& own = chart.panels[p].own_x;
+    placed.x_range = own ? own->range : common_x(chart);
     if (placed.x_labels)
-      add_lines(chart.x_label, (left + right) / 2, y - ticks_px, chart, placed.page_texts);
-    y -= kGapPx;
+      add_lines(x_label_of(chart, chart.panels[p]), (x0 + x1) / 2, bottom - r.ticks_px, chart,
+                placed.page_texts);
+    if (p % columns + 1 == columns) y = bottom - r.below_px() - kGapPx;
   }
   if (!entries.empty()) {
     out.push_back(legend(entries, g, w - 2 * kEdgePx));

@@ -1,6 +1,6 @@
-// Where the parts of a chart go on the page, decided once for both backends: panels one above the
-// other with aligned axes, and the legend as one more panel without axes. Text widths are estimated
-// from the number of characters, as fonts are known only to gnuplot.
+// Where the parts of a chart go on the page, decided once for both backends: panels in rows and
+// columns with aligned axes, and the legend as one more panel without axes. Text widths are
+// estimated from the number of characters, as fonts are known only to gnuplot.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ struct DrawnSeries {
 struct Placed {
   double left = 0, right = 1, bottom = 0, top = 1;  // of the axes, shares of the page
   bool axes = true;                                 // the legend has none
-  bool x_labels = true;                             // only the lowest panel has them
+  bool x_labels = true;  // only the lowest of a column, or those with an axis of their own
   std::string y_label;
   bool log_x = false, log_y = false;
   std::optional<Range> x_range, y_range;

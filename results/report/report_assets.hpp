@@ -1,10 +1,10 @@
-// The style and script of a report, built into the program.
+// The style and scripts of reports, built into the program.
 #pragma once
 
 #include <string_view>
 
 namespace mllmsim::report {
 
-extern const std::string_view kReportStyle, kReportScript;
+extern const std::string_view kReportStyle, kReportScript, kSweepScript;
 
 }  // namespace mllmsim::report

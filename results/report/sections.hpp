@@ -9,8 +9,8 @@
 
 namespace mllmsim::report {
 
-std::string summary_section(std::span<const ReportRun> runs);
-std::string time_section(std::span<const ReportRun> runs);
+// What wins and by how much, where the time goes, and the figures of all runs (answer.cpp).
+std::string answer_section(std::span<const ReportRun> runs);
 std::string timeline_section();
 std::string pictures_section(std::span<const ReportRun> runs, std::vector<std::string>& notes);
 std::string plan_section(std::span<const ReportRun> runs);

@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "results/charts/lanes.hpp"
 #include "results/charts/span_look.hpp"
+#include "results/text/words.hpp"
 #include "sim/base/base64.hpp"
 #include "sim/tables/gzip.hpp"
 
@@ -18,12 +19,11 @@ namespace json = boost::json;
 
 // More of one run would make a page that nobody can open.
 constexpr std::size_t kMostSpans = 1'500'000;
+constexpr std::ptrdiff_t kMostSpansOfReplicas = 300'000;  // of a step
 
 template <class T>
 void append(std::string& to, const std::vector<T>& values) {
-  const std::size_t at = to.size();
-  to.resize(at + values.size() * sizeof(T));
-  std::memcpy(to.data() + at, values.data(), values.size() * sizeof(T));
+  to.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
 class Columns {
@@ -52,8 +52,10 @@ class Columns {
     const auto [at, added] =
         ids_.try_emplace({s.kind, std::string(results::text_of(s))}, ids_.size());
     if (added)
-      kinds_.push_back(
-          {{"kind", name_of(s.kind)}, {"name", results::text_of(s)}, {"look", charts::look_of(s)}});
+      kinds_.push_back({{"kind", results::words(s.kind)},
+                        {"name", s.kind == SpanKind::bubble ? results::words(s.bubble)
+                                                            : std::string_view(s.name)},
+                        {"look", charts::look_of(s)}});
     return static_cast<std::uint16_t>(at->second);
   }
 
@@ -72,7 +74,8 @@ json::object step_data(const results::RunResult& run, const charts::View& view) 
   for (std::size_t i = 0; i < view.lanes.size(); ++i) {
     const charts::Lane& lane = view.lanes[i];
     const std::int64_t last = lane.first_rank + run.tp - 1;
-    lanes.push_back({{"label", lane.label},
+    lanes.push_back({{"label", fmt::format("stage {}", lane.stage)},
+                     {"replica", lane.replica},
                      {"ranks", run.tp > 1 ? fmt::format("ranks {}-{}", lane.first_rank, last)
                                           : fmt::format("rank {}", lane.first_rank)}});
     std::map<StreamKind, std::vector<const results::SpanRow*>> by_stream;
@@ -89,6 +92,14 @@ json::object step_data(const results::RunResult& run, const charts::View& view) 
           {"blob", columns.blob()}, {"lanes_left_out", view.left_out}};
 }
 
+// All replicas if they are not too many spans, otherwise those of a picture.
+charts::View view_for_page(const results::RunResult& run, std::int64_t step) {
+  const auto of_step = [&](const results::SpanRow& s) { return s.step == step; };
+  if (std::ranges::count_if(run.spans, of_step) > kMostSpansOfReplicas)
+    return charts::view_of(run, {step, {}, {}});
+  return charts::view_of(run, {step, {{0, run.gpus - 1}}, {}});
+}
+
 }  // namespace
 
 json::object timeline_data(std::span<const results::RunResult> runs) {
@@ -99,7 +110,7 @@ json::object timeline_data(std::span<const results::RunResult> runs) {
     json::array kept;
     std::size_t spans = 0, left_out = 0;
     for (const std::int64_t step : steps) {
-      const charts::View view = charts::view_of(run, {step, {}, {}});
+      const charts::View view = view_for_page(run, step);
       std::size_t more = 0;
       for (const charts::Lane& lane : view.lanes) more += lane.spans.size();
       if (!kept.empty() && spans + more > kMostSpans) {
@@ -118,12 +129,13 @@ json::object timeline_data(std::span<const results::RunResult> runs) {
                          {"colour", fmt::format("#{:06x}", l.colour)},
                          {"fill", name_of(l.fill)},
                          {"bubble", l.bubble},
-                         {"dark", l.dark}});
+                         {"dark", l.dark},
+                         {"alone", fmt::format("#{:06x}", l.alone)}});
   json::array streams;
   for (std::uint32_t i = 0; i < kStreamKinds; ++i) {
     const auto kind = static_cast<StreamKind>(i);
     streams.push_back(
-        {{"name", name_of(kind)}, {"strip", static_cast<int>(charts::strip_of(kind))}});
+        {{"name", results::words(kind)}, {"strip", static_cast<int>(charts::strip_of(kind))}});
   }
   return {{"looks", look_list}, {"streams", streams}, {"strips", charts::kStrips}, {"runs", all}};
 }

@@ -2,8 +2,10 @@
 // visit these lists, so names and units cannot drift apart.
 //
 // each_field(row, visit) calls visit.field(name, value) for what a row holds and
-// visit.derived(name, value) for what follows from it and is therefore not read back. `row` is
-// const when writing, mutable when reading. Names carry their unit: _s, _ns, _bytes, _flops; shares
+// visit.derived(name, value) for what follows from it and is therefore not read back. What a run
+// does not have (figures of one that cannot be planned, memory where times are given, padding
+// without a data set) goes to visit.unknown(name, value) of visitors that have it. `row` is const
+// when writing, mutable when reading. Names carry their unit: _s, _ns, _bytes, _flops; shares
 // and mfu are 0..1. Enums are texts, those of Names.
 #pragma once
 
@@ -13,6 +15,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "cost_models/kernels/names.hpp"
 #include "results/run/run_result.hpp"
 
 namespace mllmsim::results {
@@ -20,18 +23,17 @@ namespace mllmsim::results {
 template <class T, class Row>
 concept RowOf = std::is_same_v<std::remove_const_t<T>, Row>;
 
-using BubbleNames = std::array<std::string, kBubbleKinds>;
+// One column per value of an enum.
+template <NamedEnum Enum>
+using ColumnNames = std::array<std::string, Names<Enum>::list.size()>;
 
-inline BubbleNames bubble_names(std::string_view before, std::string_view after) {
-  BubbleNames names;
-  for (std::size_t k = 0; k < kBubbleKinds; ++k)
-    names[k].append(before).append(Names<BubbleKind>::list[k]).append(after);
+template <NamedEnum Enum>
+ColumnNames<Enum> column_names(std::string_view before, std::string_view after = "") {
+  ColumnNames<Enum> names;
+  for (std::size_t k = 0; k < names.size(); ++k)
+    names[k].append(before).append(Names<Enum>::list[k]).append(after);
   return names;
 }
-
-inline constexpr std::array<const char*, costs::kSources> kSourceColumns = {
-    "cost_share_measured", "cost_share_interpolated", "cost_share_transferred",
-    "cost_share_estimate"};
 
 inline double bubble_share(const RunResult& run) {
   double sum = 0;
@@ -65,53 +67,71 @@ void each_key(RowOf<RunResult> auto& run, Visitor& visit) {
 
 template <class Visitor>
 void each_field(RowOf<RunResult> auto& run, Visitor& visit) {
-  static const BubbleNames names = bubble_names("bubble_share_", "");
+  static const auto bubbles = column_names<BubbleKind>("bubble_share_");
+  static const auto sources = column_names<costs::Source>("cost_share_");
+  const auto known_if = [&](bool known) {
+    return [&visit, known](std::string_view name, auto& value) {
+      if constexpr (requires { visit.unknown(name, value); })
+        if (!known) return visit.unknown(name, value);
+      visit.field(name, value);
+    };
+  };
+  const auto derived_if = [&](bool known, std::string_view name, double value) {
+    if constexpr (requires { visit.unknown(name, value); })
+      if (!known) return visit.unknown(name, value);
+    visit.derived(name, value);
+  };
+  const auto size = known_if(run.readable());
+  const auto figure = known_if(run.feasible());
+  const auto of_model = known_if(run.feasible() && !run.without_model());
+  const auto of_pass = known_if(run.feasible() && run.pass_steps > 0);
   visit.field("model", run.model);
   visit.field("cluster", run.cluster);
   visit.field("work", run.work);
   visit.field("calibration_hash", run.calibration_hash);
-  visit.field("seed", run.seed);
-  visit.field("granularity", run.granularity);
-  visit.field("gpus", run.gpus);
-  visit.field("tp", run.tp);
-  visit.field("pp", run.pp);
-  visit.field("vpp", run.vpp);
-  visit.field("dp", run.dp);
-  visit.field("zero_stage", run.zero_stage);
-  visit.field("micro_batch_size", run.micro_batch_size);
-  visit.field("global_batch_size", run.global_batch_size);
-  visit.field("micro_batches", run.micro_batches);
-  visit.field("parameters", run.parameters);
+  size("seed", run.seed);
+  size("granularity", run.granularity);
+  size("gpus", run.gpus);
+  size("tp", run.tp);
+  size("pp", run.pp);
+  size("vpp", run.vpp);
+  size("dp", run.dp);
+  size("zero_stage", run.zero_stage);
+  size("micro_batch_size", run.micro_batch_size);
+  size("global_batch_size", run.global_batch_size);
+  size("micro_batches", run.micro_batches);
+  of_model("parameters", run.parameters);
+  visit.derived("feasible", run.feasible());
   visit.field("fits", run.fits);
   visit.field("reason", run.reason);
-  visit.field("iteration_s", run.iteration);
+  figure("iteration_s", run.iteration);
   visit.field("simulated_steps", run.simulated_steps);
-  visit.field("samples", run.samples);
-  visit.field("samples_per_step", run.samples_per_step);
-  visit.field("gpu_days", run.gpu_days);
-  visit.derived("days", wall_clock_days(run));
-  visit.field("samples_per_s", run.samples_per_s);
-  visit.field("tokens_per_s_per_gpu", run.tokens_per_s_per_gpu);
-  visit.field("samples_per_micro_batch", run.samples_per_micro_batch);
-  visit.field("pass_steps", run.pass_steps);
-  visit.field("pad_ratio", run.pad_ratio);
-  visit.field("dist_ratio_tiles", run.dist_ratio_tiles);
-  visit.field("dist_ratio_tokens", run.dist_ratio_tokens);
-  visit.field("model_flops", run.model_flops);
-  visit.field("hardware_flops", run.hardware_flops);
-  visit.field("mfu", run.mfu);
-  visit.field("hfu", run.hfu);
-  visit.derived("bubble_share", bubble_share(run));
-  for (std::size_t k = 0; k < kBubbleKinds; ++k) visit.field(names[k], run.bubble_shares[k]);
-  for (std::size_t i = 0; i < costs::kSources; ++i)
-    visit.field(kSourceColumns[i], run.source_shares[i]);
-  visit.field("peak_memory_bytes", run.peak_memory);
-  visit.field("gpu_memory_bytes", run.gpu_memory);
+  figure("event_digest", run.event_digest);
+  figure("samples", run.samples);
+  figure("samples_per_step", run.samples_per_step);
+  figure("gpu_days", run.gpu_days);
+  derived_if(run.feasible(), "days", wall_clock_days(run));
+  figure("samples_per_s", run.samples_per_s);
+  known_if(run.tokens_per_s_per_gpu > 0)("tokens_per_s_per_gpu", run.tokens_per_s_per_gpu);
+  figure("samples_per_micro_batch", run.samples_per_micro_batch);
+  of_pass("pass_steps", run.pass_steps);
+  of_pass("pad_ratio", run.pad_ratio);
+  of_pass("dist_ratio_tiles", run.dist_ratio_tiles);
+  of_pass("dist_ratio_tokens", run.dist_ratio_tokens);
+  of_model("model_flops", run.model_flops);
+  of_model("hardware_flops", run.hardware_flops);
+  of_model("mfu", run.mfu);
+  of_model("hfu", run.hfu);
+  derived_if(run.feasible(), "bubble_share", bubble_share(run));
+  for (std::size_t k = 0; k < kBubbleKinds; ++k) figure(bubbles[k], run.bubble_shares[k]);
+  for (std::size_t i = 0; i < costs::kSources; ++i) of_model(sources[i], run.source_shares[i]);
+  of_model("peak_memory_bytes", run.peak_memory);
+  figure("gpu_memory_bytes", run.gpu_memory);
 }
 
 template <class Visitor>
 void each_field(RowOf<StageRow> auto& row, Visitor& visit) {
-  static const BubbleNames names = bubble_names("bubble_", "_s");
+  static const auto names = column_names<BubbleKind>("bubble_", "_s");
   visit.field("stage", row.stage);
   visit.field("layers", row.layers);
   visit.field("blocks", row.blocks);
@@ -175,6 +195,13 @@ void each_field(RowOf<Fact> auto& row, Visitor& visit) {
   visit.field("key", row.key);
   visit.field("text", row.text);
   visit.field("number", row.number);
+}
+
+template <class Visitor>
+void each_field(RowOf<GapRow> auto& row, Visitor& visit) {
+  visit.field("kernel", row.kernel);
+  visit.field("source", row.source);
+  visit.field("share", row.share);
 }
 
 // A field as one of the four types a column has.

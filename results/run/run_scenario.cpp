@@ -7,7 +7,8 @@ namespace {
 RunResult result_of(const scenarios::Scenario& scenario, Outcome outcome) {
   RunResult out = described(scenario);
   static_cast<Outcome&>(out) = std::move(outcome);
-  if (out.kernel_by_kernel) out.granularity = "kernel";
+  if (out.kernel_by_kernel) out.granularity = Granularity::kernel;
+  if (!out.steps.empty()) out.micro_batches = out.steps.front().micro_batches;
   return out;
 }
 
@@ -25,7 +26,7 @@ RunResult described(const scenarios::Scenario& scenario) {
   out.scenario_hash = scenario.hash;
   out.work = scenario.work;
   out.seed = job.seed;
-  out.granularity = job.granularity == Granularity::stage ? "stage" : "kernel";
+  out.granularity = job.granularity;
   out.gpus = p.world_size();
   out.tp = p.tensor_model_parallel_size;
   out.pp = p.pipeline_model_parallel_size;
@@ -46,10 +47,15 @@ RunResult run_scenario(const scenarios::Scenario& scenario, const RunOptions& op
 RunResult run_scenario(const scenarios::Scenario& scenario, scenarios::InputFiles& files,
                        const RunOptions& options) {
   if (scenario.job.given_times) return result_of(scenario, simulate(scenario.job, options));
-  RunResult out =
-      result_of(scenario, simulate(scenario.job, files.calibration(scenario.calibration), options));
-  out.calibration_hash = files.calibration_hash(scenario.calibration);
-  return out;
+  const costs::Calibration& calibration = files.calibration(scenario.calibration);
+  try {
+    RunResult out = result_of(scenario, simulate(scenario.job, calibration, options));
+    out.calibration_hash = files.calibration_hash(scenario.calibration);
+    out.data_hash = files.data_hash(scenario.job.data.set);
+    return out;
+  } catch (const UserError& e) {  // found while planning
+    throw scenario.placed(e);
+  }
 }
 
 }  // namespace mllmsim::results

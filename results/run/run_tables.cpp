@@ -38,11 +38,17 @@ struct Declare {
 // Appends one row; fields come in the order they were declared.
 struct Append {
   tables::Table& table;
+  std::size_t row;
   std::size_t next = 0;
 
   template <class T>
   void field(std::string_view, const T& value) {
     std::get<ColumnOf<T>>(table.columns[next++].second).push_back(plain(value));
+  }
+  template <class T>
+  void unknown(std::string_view name, const T&) {
+    table.set_null(name, row);
+    field(name, T{});
   }
   template <class T>
   void derived(std::string_view name, const T& value) {
@@ -81,6 +87,7 @@ struct Read {
   template <NamedEnum Enum>
   void field(std::string_view name, Enum& to) {
     const std::string& text = std::get<tables::StringColumn>(*columns[next++])[row];
+    if (text.empty()) return;  // null
     const std::optional<Enum> value = named<Enum>(text);
     if (!value)
       throw UserError(path.string(), std::string(name),
@@ -88,8 +95,12 @@ struct Read {
     to = *value;
   }
   template <class T>
-  void field(std::string_view, T& to) {
-    to = static_cast<T>(std::get<ColumnOf<T>>(*columns[next++])[row]);
+  void field(std::string_view name, T& to) {
+    const auto& value = std::get<ColumnOf<T>>(*columns[next++])[row];
+    to = static_cast<T>(value);
+    if constexpr (std::integral<T>)
+      if (plain(to) != value)
+        throw UserError(path.string(), std::string(name), fmt::format("{} is too large", value));
   }
   template <class T>
   void derived(std::string_view, const T&) {}
@@ -105,7 +116,7 @@ tables::Table table_of(std::span<const RunResult> runs, Rows rows) {
   each_field(no_row, declare);
   for (const RunResult& run : runs)
     for (const Row& row : rows(run)) {
-      Append append{table};
+      Append append{table, table.rows()};
       each_key(run, append);
       each_field(row, append);
     }
@@ -125,9 +136,33 @@ std::vector<Row> rows_of(const tables::Table& table, const std::filesystem::path
   return rows;
 }
 
+// Ranks are counted with these: none is 0, and all together are the GPUs of one cluster.
+void require_sizes(const RunResult& run, const std::filesystem::path& path) {
+  constexpr std::int64_t kMostGpus = 1'000'000;
+  std::int64_t gpus = 1;
+  const auto require = [&](const char* name, int size, std::int64_t most) {
+    if (size < 1 || size > most)
+      throw UserError(path.string(), name, fmt::format("{} is no size of a run", size));
+  };
+  require("vpp", run.vpp, kMostGpus);
+  for (const auto& [name, size] :
+       {std::pair{"tp", run.tp}, std::pair{"pp", run.pp}, std::pair{"dp", run.dp}}) {
+    require(name, size, kMostGpus / gpus);
+    gpus *= size;
+  }
+}
+
+// `events`: of the run that the table must be of. A run that was killed while its files took their
+// places, or files that were copied, leave tables of two runs.
 template <class Row>
-std::vector<Row> read_rows(const std::filesystem::path& path) {
-  return rows_of<Row>(tables::read_parquet(path).table, path);
+std::vector<Row> read_rows(const std::filesystem::path& path, const std::string& events) {
+  const tables::ParquetFile file = tables::read_parquet(path);
+  const auto it = file.metadata.find("event_digest");
+  if (it != file.metadata.end() && it->second != events)
+    throw UserError(path.string(), "",
+                    "is of another run than runs.parquet beside it; the command that wrote them "
+                    "writes them anew");
+  return rows_of<Row>(file.table, path);
 }
 
 }  // namespace
@@ -151,10 +186,16 @@ tables::Table memory_table(std::span<const RunResult> runs) {
   return table_of<MemoryRow>(runs, [](const RunResult& run) { return std::span(run.memory); });
 }
 
+tables::Table gaps_table(std::span<const RunResult> runs) {
+  return table_of<GapRow>(runs, [](const RunResult& run) { return std::span(run.gaps); });
+}
+
 tables::Metadata run_metadata(const RunResult& run) {
   return {{"scenario", run.scenario_text},
           {"scenario_hash", run.scenario_hash},
           {"calibration_hash", run.calibration_hash},
+          {"data_hash", run.data_hash},
+          {"event_digest", run.event_digest},
           {"seed", std::to_string(run.seed)},
           {"version", std::string(version())}};
 }
@@ -162,15 +203,13 @@ tables::Metadata run_metadata(const RunResult& run) {
 void write_run(const RunResult& run, const std::filesystem::path& dir) {
   make_directories(dir);
   remove_stale_temporaries(dir);
-  const tables::Metadata metadata = run_metadata(run);
   const std::span<const RunResult> runs(&run, 1);
-  tables::write_parquet(plan_table(runs), metadata, dir / "plan.parquet");
-  tables::write_parquet(stages_table(runs), metadata, dir / "stages.parquet");
-  tables::write_parquet(steps_table(runs), metadata, dir / "steps.parquet");
-  tables::write_parquet(spans_table(runs), metadata, dir / "spans.parquet");
-  tables::write_parquet(memory_table(runs), metadata, dir / "memory.parquet");
-  tables::write_parquet(runs_table(runs), metadata,
-                        dir / "runs.parquet");  // last: the run is complete
+  const tables::TableFile files[] = {
+      {dir / "plan.parquet", plan_table(runs)},     {dir / "stages.parquet", stages_table(runs)},
+      {dir / "steps.parquet", steps_table(runs)},   {dir / "spans.parquet", spans_table(runs)},
+      {dir / "memory.parquet", memory_table(runs)}, {dir / "gaps.parquet", gaps_table(runs)},
+      {dir / "runs.parquet", runs_table(runs)}};
+  tables::write_parquet(files, run_metadata(run));  // runs last: the run is complete
 }
 
 std::filesystem::path runs_file(const std::filesystem::path& path) {
@@ -203,15 +242,18 @@ RunResult read_run(const std::filesystem::path& dir) {
     throw EnvironmentError(
         fmt::format("cannot read {}: it has {} runs, not one", path.string(), rows.runs.size()));
   RunResult run = std::move(rows.runs.front());
+  require_sizes(run, path);
   if (const auto it = rows.metadata.find("scenario"); it != rows.metadata.end())
     run.scenario_text = it->second;
   std::error_code error;
   if (std::filesystem::exists(dir / "plan.parquet", error))  // older runs have none
-    run.facts = read_rows<Fact>(dir / "plan.parquet");
-  run.stages = read_rows<StageRow>(dir / "stages.parquet");
-  run.steps = read_rows<StepRow>(dir / "steps.parquet");
-  run.spans = read_rows<SpanRow>(dir / "spans.parquet");
-  run.memory = read_rows<MemoryRow>(dir / "memory.parquet");
+    run.facts = read_rows<Fact>(dir / "plan.parquet", run.event_digest);
+  if (std::filesystem::exists(dir / "gaps.parquet", error))
+    run.gaps = read_rows<GapRow>(dir / "gaps.parquet", run.event_digest);
+  run.stages = read_rows<StageRow>(dir / "stages.parquet", run.event_digest);
+  run.steps = read_rows<StepRow>(dir / "steps.parquet", run.event_digest);
+  run.spans = read_rows<SpanRow>(dir / "spans.parquet", run.event_digest);
+  run.memory = read_rows<MemoryRow>(dir / "memory.parquet", run.event_digest);
   return run;
 }
 

@@ -19,14 +19,16 @@ tables::Table stages_table(std::span<const RunResult> runs);
 tables::Table steps_table(std::span<const RunResult> runs);
 tables::Table spans_table(std::span<const RunResult> runs);
 tables::Table memory_table(std::span<const RunResult> runs);
+tables::Table gaps_table(std::span<const RunResult> runs);
 
 tables::Metadata run_metadata(const RunResult& run);
 
 // Writes dir/{runs,plan,stages,steps,spans,memory}.parquet, making the directory if needed.
 void write_run(const RunResult& run, const std::filesystem::path& dir);
 
-// What write_run wrote. Throws UserError if no run is there, or a text is none of those that its
-// column can have; EnvironmentError if a file of a run is missing or is not one of ours.
+// What write_run wrote. Throws UserError if no run is there, its tables are of two runs, or a text
+// is none of those that its column can have; EnvironmentError if a file of a run is missing or is
+// not one of ours.
 RunResult read_run(const std::filesystem::path& dir);
 
 // A runs.parquet of one run or of many: its rows, and the table for columns that a sweep adds.

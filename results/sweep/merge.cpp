@@ -36,6 +36,11 @@ const std::vector<std::int64_t>& points_of(const Part& part, const tables::Table
   return std::get<std::vector<std::int64_t>>(*column);
 }
 
+std::string metadata_of(const tables::ParquetFile& file, const char* key) {
+  const auto it = file.metadata.find(key);
+  return it == file.metadata.end() ? "" : it->second;
+}
+
 Part read_part(const fs::path& directory) {
   std::error_code error;
   if (!fs::is_directory(directory, error)) wrong(directory, "no such directory");
@@ -43,8 +48,15 @@ Part read_part(const fs::path& directory) {
     wrong(directory,
           "has no runs.parquet: its sweep has not finished; the command that began it "
           "continues it");
-  return {directory, tables::read_parquet(directory / "runs.parquet"),
-          tables::read_parquet(directory / "stages.parquet")};
+  Part part{directory, tables::read_parquet(directory / "runs.parquet"),
+            tables::read_parquet(directory / "stages.parquet")};
+  for (const char* key : {"scenario_hash", "inputs"})
+    if (metadata_of(part.runs, key) != metadata_of(part.stages, key))
+      wrong(
+          directory,
+          "its runs.parquet and stages.parquet are of two sweeps: the last one was killed while it "
+          "wrote them; the command that began it continues it");
+  return part;
 }
 
 // Which part a point is taken from.
@@ -56,13 +68,16 @@ std::map<std::int64_t, const Part*> owners(const std::vector<Part>& parts) {
 }
 
 void append_row(const tables::Table& from, std::size_t row, tables::Table& to) {
-  for (std::size_t c = 0; c < to.columns.size(); ++c)
+  for (std::size_t c = 0; c < to.columns.size(); ++c) {
+    const std::string& name = to.columns[c].first;
+    if (from.is_null(name, row)) to.set_null(name, to.rows() - (c == 0 ? 0 : 1));
     std::visit(
         [&](auto& column) {
           using Values = std::remove_cvref_t<decltype(column)>;
           column.push_back(std::get<Values>(from.columns[c].second)[row]);
         },
         to.columns[c].second);
+  }
 }
 
 // An empty table with the columns of another.

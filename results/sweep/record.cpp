@@ -1,6 +1,8 @@
 #include "results/sweep/record.hpp"
 
+#include <concepts>
 #include <cstring>
+#include <optional>
 
 #include "results/run/run_fields.hpp"
 #include "sim/base/hash.hpp"
@@ -57,11 +59,21 @@ struct Decode {
   void field(std::string_view name, Quantity<Tag, Rep>& to) {
     field(name, to.value);
   }
+  template <NamedEnum Enum>
+  void field(std::string_view, Enum& to) {
+    std::string name;
+    get(name);
+    const std::optional<Enum> value = named<Enum>(name);
+    if (!value) return fail();
+    to = *value;
+  }
   template <class T>
   void field(std::string_view, T& to) {
     std::remove_cvref_t<decltype(results::plain(to))> value{};
     get(value);
     to = static_cast<T>(value);
+    if constexpr (std::integral<T>)  // a number that the field cannot hold
+      if (results::plain(to) != value) fail();
   }
   template <class T>
   void derived(std::string_view, const T&) {}

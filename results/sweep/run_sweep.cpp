@@ -12,6 +12,7 @@
 #include "results/run/version.hpp"
 #include "results/sweep/journal.hpp"
 #include "scenarios/files/input_files.hpp"
+#include "scenarios/files/portable.hpp"
 #include "scenarios/read/scenario.hpp"
 #include "scenarios/tree/merge.hpp"
 #include "sim/base/errors.hpp"
@@ -20,13 +21,6 @@
 
 namespace mllmsim::sweep {
 namespace {
-
-std::string reason_of(const UserError& error) {
-  std::string out;
-  for (const Problem& p : error.problems())
-    out += (out.empty() ? "" : "; ") + (p.key.empty() ? "" : p.key + ": ") + p.message;
-  return out;
-}
 
 std::vector<std::string> overrides_of(const SweepJob& job, std::size_t point) {
   std::vector<std::string> all = job.overrides;
@@ -91,7 +85,7 @@ class SweepRun {
       out = it->second;
       return true;
     }
-    out = scenario ? simulated(*scenario) : std::move(infeasible);
+    out = scenario ? simulated_point(*scenario, files_) : std::move(infeasible);
     journal_->append(key, out);
     return false;
   }
@@ -101,25 +95,6 @@ class SweepRun {
     if (!scenario.calibration.empty()) inputs += files_.calibration_hash(scenario.calibration);
     return hash_text(
         fmt::format("{}\n{}\n{}\n{}", scenario.job.name, scenario.text, inputs, program_));
-  }
-
-  results::RunResult simulated(const scenarios::Scenario& scenario) {
-    results::RunResult run;
-    try {
-      // Its own parallel loops must not pick up another point while they wait.
-      tbb::this_task_arena::isolate(
-          [&] { run = results::run_scenario(scenario, files_, {.timeline = false}); });
-    } catch (const UserError& e) {  // found while planning
-      run = results::described(scenario);
-      run.fits = false;
-      run.reason = reason_of(e);
-    } catch (const InternalError& e) {
-      throw InternalError(fmt::format("{} (scenario {})", e.what(), scenario.hash));
-    }
-    run.scenario_text.clear();
-    run.steps.clear();
-    run.facts.clear();
-    return run;
   }
 
   // All that is known of a point whose scenario is wrong.
@@ -146,7 +121,7 @@ class SweepRun {
     scenarios::Node tree = files_.toml(file_);
     scenarios::apply_overrides(tree, job_.overrides, problems);
     tree.as<scenarios::Node::Table>()["sweep"] = job_.sweep.description();
-    const std::string text = scenarios::to_toml(tree);
+    const std::string text = scenarios::portable_text(std::move(tree));
     std::string inputs;
     for (const auto& [name, hash] : files_.hashes()) inputs += hash + " " + name + "\n";
     std::string keys;
@@ -167,6 +142,33 @@ class SweepRun {
 };
 
 }  // namespace
+
+std::string reason_of(const UserError& error) {
+  std::string out;
+  for (const Problem& p : error.problems())
+    out += (out.empty() ? "" : "; ") + (p.key.empty() ? "" : p.key + ": ") + p.message;
+  return out;
+}
+
+results::RunResult simulated_point(const scenarios::Scenario& scenario,
+                                   scenarios::InputFiles& files) {
+  results::RunResult run;
+  try {
+    // Its own parallel loops must not pick up another point while they wait.
+    tbb::this_task_arena::isolate(
+        [&] { run = results::run_scenario(scenario, files, {.timeline = false}); });
+  } catch (const UserError& e) {  // found while planning
+    run = results::described(scenario);
+    run.fits = false;
+    run.reason = reason_of(e);
+  } catch (const InternalError& e) {
+    throw InternalError(fmt::format("{} (scenario {})", e.what(), scenario.hash));
+  }
+  run.scenario_text.clear();
+  run.steps.clear();
+  run.facts.clear();
+  return run;
+}
 
 std::filesystem::path shard_directory(const std::filesystem::path& sweep, const Shard& shard) {
   return sweep / fmt::format("shard-{}-of-{}", shard.index, shard.count);

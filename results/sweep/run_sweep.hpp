@@ -14,7 +14,9 @@
 
 #include "results/run/run_result.hpp"
 #include "scenarios/files/input_files.hpp"
+#include "scenarios/read/scenario.hpp"
 #include "scenarios/sweeps/sweep.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/base/progress.hpp"
 #include "sim/tables/parquet.hpp"
 
@@ -48,6 +50,12 @@ struct SweepResult {
   std::size_t aside = 0;                 // records of it that belong to none
   bool interrupted = false;              // then runs are not all there
 };
+
+// A point by itself: its figures and stages, or why it cannot be planned.
+results::RunResult simulated_point(const scenarios::Scenario& scenario,
+                                   scenarios::InputFiles& files);
+// The reason of a point that cannot be read or planned.
+std::string reason_of(const UserError& error);
 
 // Throws UserError if it is not the variation that is wrong: no point can be read, or, of many, a
 // few over the whole sweep all have the same problem, such as a key that does not exist. Reads

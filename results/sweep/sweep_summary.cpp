@@ -17,8 +17,6 @@ namespace {
 constexpr std::size_t kWidth = 100;
 constexpr std::size_t kMostRows = 40, kBestRows = 20, kReasons = 5;
 
-bool feasible(const results::RunResult& run) { return run.fits && run.simulated_steps > 0; }
-
 std::string value_text(const scenarios::Node& node) {
   return node.is<std::string>() ? node.as<std::string>() : scenarios::to_inline_toml(node);
 }
@@ -37,7 +35,7 @@ std::string points_table(const scenarios::Sweep& sweep, const SweepResult& resul
     for (const scenarios::Node* value : sweep.values(result.points[row]))
       cells.push_back(value_text(*value));
     cells.push_back(run.gpus > 0 ? std::to_string(run.gpus) : "-");
-    if (feasible(run))
+    if (run.fits)
       cells.insert(cells.end(),
                    {results::figure(run.iteration.value), results::figure(run.gpu_days),
                     results::percent(run.mfu), results::percent(results::bubble_share(run)),
@@ -49,11 +47,22 @@ std::string points_table(const scenarios::Sweep& sweep, const SweepResult& resul
   return table.text(0, kWidth);
 }
 
+// "12 points: 8 fit, 3 do not fit in memory, 1 cannot be planned"
+std::string counts(const SweepResult& result) {
+  std::size_t fit = 0, misfits = 0, unplanned = 0;
+  for (const results::RunResult& run : result.runs)
+    ++(run.fits ? fit : run.feasible() ? misfits : unplanned);
+  std::string out = fmt::format("{} points: {} fit", result.runs.size(), fit);
+  if (misfits > 0) out += fmt::format(", {} do not fit in memory", misfits);
+  if (unplanned > 0) out += fmt::format(", {} cannot be planned", unplanned);
+  return out + "\n";
+}
+
 // The commonest reasons, numbers in them aside: "12 x stage _ needs _ GiB".
 std::string reasons(const SweepResult& result) {
   std::map<std::string, std::pair<std::size_t, std::string>> by_kind;  // count, an example
   for (const results::RunResult& run : result.runs) {
-    if (feasible(run)) continue;
+    if (run.fits) continue;
     std::string kind = run.reason;
     kind.erase(std::remove_if(kind.begin(), kind.end(),
                               [](char c) { return (c >= '0' && c <= '9') || c == '.'; }),
@@ -90,11 +99,9 @@ std::string short_key(const std::string& key) {
 std::string sweep_summary(const scenarios::Sweep& sweep, const SweepResult& result) {
   std::vector<std::size_t> rows(result.runs.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
-  const auto feasible_count =
-      static_cast<std::size_t>(std::count_if(result.runs.begin(), result.runs.end(), feasible));
   std::string out;
   if (rows.size() > kMostRows) {
-    std::erase_if(rows, [&](std::size_t r) { return !feasible(result.runs[r]); });
+    std::erase_if(rows, [&](std::size_t r) { return !result.runs[r].fits; });
     std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
       return result.runs[a].gpu_days < result.runs[b].gpu_days;
     });
@@ -102,8 +109,7 @@ std::string sweep_summary(const scenarios::Sweep& sweep, const SweepResult& resu
     if (!rows.empty()) out += fmt::format("the {} with the fewest GPU-days\n", rows.size());
   }
   if (!rows.empty()) out += points_table(sweep, result, rows) + "\n";
-  out += fmt::format("{} points, {} feasible\n", result.runs.size(), feasible_count);
-  return out + reasons(result);
+  return out + counts(result) + reasons(result);
 }
 
 }  // namespace mllmsim::sweep

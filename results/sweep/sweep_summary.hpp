@@ -1,5 +1,5 @@
 // What a person reads after a sweep: one line per point if they are few, else the best by GPU-days;
-// and why others are infeasible.
+// and how many others do not fit or cannot be planned, and why.
 #pragma once
 
 #include <string>

@@ -97,9 +97,10 @@ SweepTables tables_of(const scenarios::Sweep& sweep, const SweepResult& result) 
                                   [&](const auto& column) { return column.first == keys[k]; });
     if (own == runs.end())
       added.emplace_back(keys[k], std::move(varied));
-    else if (is_said(keys[k], own->second, varied, possible[k]))
+    else if (is_said(keys[k], own->second, varied, possible[k])) {
       own->second = std::move(varied);
-    else
+      out.runs.nulls.erase(keys[k]);
+    } else
       added.emplace_back(kApart + keys[k], std::move(varied));
   }
   runs.insert(runs.begin() + kKeyColumns, std::make_move_iterator(added.begin()),
@@ -117,8 +118,9 @@ std::string varied_column(const tables::Table& runs, const std::string& key) {
 void write_sweep(const SweepTables& tables, const std::filesystem::path& directory) {
   make_directories(directory);
   remove_stale_temporaries(directory);
-  tables::write_parquet(tables.stages, tables.metadata, directory / "stages.parquet");
-  tables::write_parquet(tables.runs, tables.metadata, directory / "runs.parquet");
+  const tables::TableFile files[] = {{directory / "stages.parquet", tables.stages},
+                                     {directory / "runs.parquet", tables.runs}};
+  tables::write_parquet(files, tables.metadata);
 }
 
 }  // namespace mllmsim::sweep

@@ -18,6 +18,10 @@ struct ToObject {
     object[name] = plain(value);
   }
   template <class T>
+  void unknown(std::string_view name, const T&) {
+    object[name] = nullptr;
+  }
+  template <class T>
   void derived(std::string_view name, const T& value) {
     field(name, value);
   }
@@ -54,7 +58,10 @@ std::string to_json(const tables::Table& table, const std::string& name) {
   for (const auto& [key, column] : table.columns)
     std::visit(
         [&, &key = key](const auto& values) {
-          for (std::size_t i = 0; i < rows.size(); ++i) rows[i].as_object()[key] = plain(values[i]);
+          for (std::size_t i = 0; i < rows.size(); ++i) {
+            json::value& cell = rows[i].as_object()[key];
+            if (!table.is_null(key, i)) cell = plain(values[i]);
+          }
         },
         column);
   return pretty_json(json::object{{name, std::move(rows)}});
@@ -64,7 +71,7 @@ std::string to_json(std::span<const RunResult> runs, std::optional<double> price
   json::array array;
   for (const RunResult& run : runs) {
     json::object object = to_object(run);
-    if (price_per_gpu_hour) object["cost"] = cost(run, *price_per_gpu_hour);
+    if (price_per_gpu_hour && run.feasible()) object["cost"] = cost(run, *price_per_gpu_hour);
     array.push_back(std::move(object));
   }
   return pretty_json(json::object{{"runs", std::move(array)}});

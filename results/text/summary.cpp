@@ -11,6 +11,7 @@
 #include "results/run/run_fields.hpp"
 #include "results/text/figures.hpp"
 #include "results/text/text_table.hpp"
+#include "results/text/words.hpp"
 
 namespace mllmsim::results {
 namespace {
@@ -30,20 +31,17 @@ std::string bar(double share, const SummaryStyle& style) {
 std::string parallelism(const RunResult& run) {
   const std::string vpp = run.vpp > 1 ? fmt::format("  vpp {}", run.vpp) : "";
   return fmt::format(
-      "tp {}  pp {}{}  dp {}  zero {}  global batch {}: {} micro-batches of {} a pipeline", run.tp,
-      run.pp, vpp, run.dp, run.zero_stage, run.global_batch_size, run.micro_batches,
+      "tp {}  pp {}{}  dp {}  zero {}  global batch {}: {} micro-batches of {} per pipeline",
+      run.tp, run.pp, vpp, run.dp, run.zero_stage, run.global_batch_size, run.micro_batches,
       run.micro_batch_size);
 }
 
-// A run without a model has neither FLOPs nor memory to speak of.
-bool given_times(const RunResult& run) { return run.parameters == 0; }
-
 std::string headline(const RunResult& run) {
   std::string out = shortened(fmt::format("{} ({})", run.name, run.strategy), kWidth) + "\n";
-  out += wrapped(given_times(run) ? fmt::format("given chunk times, on {} GPUs", run.gpus)
-                                  : fmt::format("{}, {} parameters, on {} GPUs of {}", run.model,
-                                                count(static_cast<double>(run.parameters)),
-                                                run.gpus, run.cluster),
+  out += wrapped(run.without_model() ? fmt::format("given chunk times, on {} GPUs", run.gpus)
+                                     : fmt::format("{}, {} parameters, on {} GPUs of {}", run.model,
+                                                   count(static_cast<double>(run.parameters)),
+                                                   run.gpus, run.cluster),
                  2, kWidth);
   out += "  " + parallelism(run) + "\n";
   if (!run.fits) out += wrapped("DOES NOT FIT: " + run.reason, 2, kWidth);
@@ -75,8 +73,8 @@ std::string figures(const RunResult& run, std::optional<double> price) {
   const std::string throughput = figure(run.samples_per_s) + " samples/s";
   const std::string simulated =
       fmt::format("{} {}, {} granularity", run.simulated_steps,
-                  run.simulated_steps == 1 ? "step" : "steps", run.granularity);
-  if (given_times(run)) {
+                  run.simulated_steps == 1 ? "step" : "steps", name_of(run.granularity));
+  if (run.without_model()) {
     table.add_row({"throughput", throughput, "simulated", simulated});
     return table.text(2, kWidth);
   }
@@ -95,19 +93,14 @@ std::string time_shares(const RunResult& run, const SummaryStyle& style) {
   table.add_row({"busy", percent(busy), bar(busy, style)});
   for (std::size_t k = 0; k < kBubbleKinds; ++k)
     if (run.bubble_shares[k] > 0)
-      table.add_row({std::string(Names<BubbleKind>::list[k]), percent(run.bubble_shares[k]),
+      table.add_row({std::string(words(static_cast<BubbleKind>(k))), percent(run.bubble_shares[k]),
                      bar(run.bubble_shares[k], style)});
   return table.text(2, kWidth);
 }
 
-// "hidden_share_fine" reads "hidden share fine".
 std::string facts(const RunResult& run) {
   TextTable table({{"plan", Align::left}, {"", Align::left, true}});
-  for (const Fact& fact : run.facts) {
-    std::string key = fact.key;
-    std::replace(key.begin(), key.end(), '_', ' ');
-    table.add_row({key, fact.text});
-  }
+  for (const Fact& fact : run.facts) table.add_row({spaced(fact.key), fact.text});
   return table.text(2, kWidth);
 }
 
@@ -144,11 +137,16 @@ bool utf8_locale() {
 
 std::string summary(const RunResult& run, const SummaryStyle& style) {
   std::string out = headline(run);
-  if (run.simulated_steps > 0)
+  if (run.feasible())
     out += "\n" + figures(run, style.price_per_gpu_hour) + "\n" + time_shares(run, style);
   if (!run.facts.empty()) out += "\n" + facts(run);
   if (!run.stages.empty()) out += "\n" + stages(run);
   return out;
+}
+
+std::string memory_cell(const RunResult& run) {
+  if (run.fits) return gib(run.peak_memory, run.gpu_memory);
+  return run.feasible() ? "does not fit" : "cannot be planned";
 }
 
 std::string comparison(std::span<const RunResult> runs) {
@@ -163,21 +161,35 @@ std::string comparison(std::span<const RunResult> runs) {
                    {"memory GiB"}});
   for (const RunResult& run : runs) {
     std::vector<std::string> cells = {run.name, run.strategy, std::to_string(run.gpus)};
-    if (run.fits && run.simulated_steps > 0)
+    if (run.fits)
       cells.insert(cells.end(),
                    {figure(run.iteration.value), figure(run.gpu_days), figure(wall_clock_days(run)),
                     percent(run.mfu), percent(bubble_share(run))});
     else
       cells.insert(cells.end(), 5, "-");
-    cells.push_back(run.fits ? gib(run.peak_memory, run.gpu_memory) : "does not fit");
+    cells.push_back(memory_cell(run));
     table.add_row(std::move(cells));
   }
   return table.text(0, kWidth);
 }
 
+std::string measure_first(std::span<const GapRow> gaps, const std::string& command) {
+  double share = 0;
+  for (const GapRow& gap : gaps) share += gap.share;
+  TextTable table(
+      {{fmt::format("measure first: {} of kernel time", percent(share)), Align::left, true},
+       {"share"}});
+  for (const GapRow& gap : gaps) table.add_row({gap.kernel, percent(gap.share)});
+  return table.text(2, kWidth) + wrapped(command, 4, kWidth);
+}
+
 std::string summaries(std::span<const RunResult> runs, const SummaryStyle& style) {
   std::string out;
-  for (const RunResult& run : runs) out += summary(run, style) + "\n";
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    out += summary(runs[i], style) + "\n";
+    if (i < style.measure_commands.size() && !runs[i].gaps.empty())
+      out += measure_first(runs[i].gaps, style.measure_commands[i]) + "\n";
+  }
   return runs.size() > 1 ? out + comparison(runs) : out.substr(0, out.empty() ? 0 : out.size() - 1);
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "results/run/run_result.hpp"
 
@@ -14,6 +15,8 @@ namespace mllmsim::results {
 struct SummaryStyle {
   bool utf8 = true;                            // bars of block characters; otherwise of '#'
   std::optional<double> price_per_gpu_hour{};  // says what a run costs
+  // How to measure the kernels of run `i` that matter most; empty: nothing is said of them.
+  std::vector<std::string> measure_commands{};
 };
 
 // Whether the locale's environment variables (LC_ALL, LC_CTYPE, LANG) ask for UTF-8.
@@ -26,5 +29,11 @@ std::string comparison(std::span<const RunResult> runs);
 
 // Each run's summary, and the comparison if there are several.
 std::string summaries(std::span<const RunResult> runs, const SummaryStyle& style);
+
+// The kernels to measure first with their shares, and the command for it.
+std::string measure_first(std::span<const GapRow> gaps, const std::string& command);
+
+// Memory of the fullest GPU, "61.2 of 80.0"; otherwise "does not fit", or "cannot be planned".
+std::string memory_cell(const RunResult& run);
 
 }  // namespace mllmsim::results

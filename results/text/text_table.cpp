@@ -11,6 +11,20 @@ namespace {
 
 constexpr std::string_view kGap = "  ";
 
+// As plain text: none of its signs ends the cell, is a link or is HTML.
+std::string in_markdown(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<')
+      out += "&lt;";
+    else if (std::string_view("|\\`[]!").find(c) != std::string_view::npos)
+      out += {'\\', c};
+    else
+      out += c;
+  }
+  return out;
+}
+
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
 
 }  // namespace
@@ -97,11 +111,7 @@ std::string TextTable::text(std::size_t indent, std::size_t width) const {
 std::string TextTable::markdown() const {
   const auto line = [](const std::vector<std::string>& cells) {
     std::string out = "|";
-    for (const std::string& cell : cells) {
-      out += ' ';
-      for (const char c : cell) out += c == '|' ? "\\|" : std::string(1, c);
-      out += " |";
-    }
+    for (const std::string& cell : cells) out += ' ' + in_markdown(cell) + " |";
     return out + '\n';
   };
   std::vector<std::string> headings, rules;

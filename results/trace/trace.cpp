@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "results/run/version.hpp"
+#include "results/text/words.hpp"
 #include "results/trace/arrows.hpp"
 #include "results/trace/kineto.hpp"
 #include "sim/base/json_writer.hpp"
@@ -89,8 +90,8 @@ class Writer {
     for (const SpanRow* s : lane.spans) {
       const int id = thread_of(*s);
       names.try_emplace(id, s->kind == SpanKind::bubble
-                                ? "bubbles"
-                                : fmt::format("stream {} {}", id, name_of(s->stream)));
+                                ? "idle"
+                                : fmt::format("stream {} {}", id, words(s->stream)));
     }
     for (const auto& [id, name] : names) {
       named("thread_name", lane.first_rank, id, "\"name\": " + json_text(name));
@@ -106,12 +107,12 @@ class Writer {
   }
 
   void bubble(const charts::Lane& lane, const SpanRow& s) {
-    const std::string kind = json_text(name_of(s.bubble));
-    complete(lane, s, "gpu_user_annotation", fmt::format("bubble {}", name_of(s.bubble)),
-             "\"kind\": " + kind);
+    const std::string_view cause = words(s.bubble);
+    complete(lane, s, "gpu_user_annotation", fmt::format("idle: {}", cause),
+             "\"kind\": " + json_text(name_of(s.bubble)));
     for (const int on : {1, 0})
       event('C', lane.first_rank, 0, on ? s.start : s.end,
-            fmt::format("\"name\": \"bubbles\", \"args\": {{{}: {}}}", kind, on));
+            fmt::format("\"name\": \"bubbles\", \"args\": {{{}: {}}}", json_text(cause), on));
   }
 
   void span(const charts::Lane& lane, const SpanRow& s) {
@@ -125,7 +126,7 @@ class Writer {
       KinetoKernel kernel = kineto_kernel(s, lane, placement_);
       name = std::move(kernel.name);
       arguments += kernel.fields;
-    } else if (run_.granularity != "kernel" && s.name != name_of(s.kind)) {
+    } else if (run_.granularity != Granularity::kernel && s.name != name_of(s.kind)) {
       name = fmt::format("{} {}", name_of(s.kind), s.name);
     }
     complete(lane, s, "kernel", name, arguments);

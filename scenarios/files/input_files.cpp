@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "scenarios/files/portable.hpp"
 #include "scenarios/tree/toml_parse.hpp"
-#include "sim/base/data_directory.hpp"
 #include "sim/base/files.hpp"
 #include "sim/base/hash.hpp"
 
@@ -35,11 +35,6 @@ std::string hash_of(const data::DataSet& set) {
                          set.samples.size() * sizeof(data::Sample));
   static_assert(sizeof(data::Sample) == 2 * sizeof(std::int32_t), "no padding to hash");
   return hash_text(bytes);
-}
-
-std::string portable_name(const std::string& file) {
-  const fs::path relative = fs::path(file).lexically_relative(data_directory());
-  return relative.empty() || *relative.begin() == ".." ? file : relative.generic_string();
 }
 
 }  // namespace
@@ -115,7 +110,7 @@ std::map<std::string, std::string> InputFiles::hashes() const {
   for (const auto& [file, entry] : calibrations_)
     if (entry) out.emplace(portable_name(file), entry->hash);
   for (const auto& [name, entry] : data_sets_)
-    if (entry) out.emplace(name, entry->hash);
+    if (entry) out.emplace(portable_name(name), entry->hash);
   return out;
 }
 

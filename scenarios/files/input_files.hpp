@@ -36,8 +36,7 @@ class InputFiles {
   // Of its samples; "" for none.
   std::string data_hash(const std::shared_ptr<const data::DataSet>& set) const;
 
-  // Name and hash of the contents of every file read so far; a shipped file is named relative to
-  // the data directory, so that the names do not depend on where the program is installed.
+  // portable_name() and hash of the contents of every file and data set read so far.
   std::map<std::string, std::string> hashes() const;
 
  private:

@@ -16,6 +16,7 @@ void read_parquet_records(const std::filesystem::path& file, std::vector<data::S
     if (!found) throw UserError(file.string(), name, "no such column");
     const auto* values = std::get_if<std::vector<std::int64_t>>(found);
     if (!values) throw UserError(file.string(), name, "expected a column of 64-bit whole numbers");
+    if (table.nulls.contains(name)) throw UserError(file.string(), name, "has null values");
     return values;
   };
   const auto* tiles = column(kTilesKey);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "strategies/registry/registry.hpp"
+#include "strategies/run/job_size.hpp"
 
 namespace mllmsim::scenarios {
 namespace {
@@ -24,6 +25,16 @@ class Checker {
                       p.micro_batch_size, p.data_parallel_size, samples, p.global_batch_size));
   }
 
+  void size() const {
+    const double tasks = size_of(job_).tasks;
+    if (tasks > kMostTasksPerStep)
+      add("parallelism.global_batch_size",
+          fmt::format(
+              "{} micro-batches of a pipeline are too many: a step has {:.3g} tasks, and at "
+              "most {:.3g} can be simulated",
+              job_.parallelism.micro_batches(), tasks, kMostTasksPerStep));
+  }
+
   void schedule() const {
     const Parallelism& p = job_.parallelism;
     const int pp = p.pipeline_model_parallel_size;
@@ -34,7 +45,7 @@ class Checker {
       if (pp == 1)
         add("parallelism.virtual_pipeline_stages",
             "the interleaved schedule needs pipeline_model_parallel_size above 1");
-      else if (p.micro_batches() % pp != 0)
+      else if (p.micro_batches() % pp != 0 && !packs_decide())
         add("parallelism.virtual_pipeline_stages",
             fmt::format("the interleaved schedule needs a multiple of pipeline_model_parallel_size "
                         "{} micro-batches, found {}",
@@ -45,6 +56,9 @@ class Checker {
       add("recompute.layers_per_stage",
           fmt::format("expected {} numbers, one a pipeline stage, found {}", pp, recomputed));
   }
+
+  // How many micro-batches a step has is then chosen by the samples in packs.
+  bool packs_decide() const { return job_.data.equal_batch && data::is_packed(job_.data.batching); }
 
   void given_times() const {
     const int pp = job_.parallelism.pipeline_model_parallel_size;
@@ -146,6 +160,7 @@ void check_parallelism(const Job& job, const Node& run, Problems& problems) {
   const Checker checker(job, run, problems);
   checker.batch();
   checker.schedule();
+  checker.size();
   if (job.given_times) checker.given_times();
   if (block_count(job.model) == 0) return;
   checker.training();

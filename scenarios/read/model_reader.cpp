@@ -88,11 +88,10 @@ void read_tokens(TableReader& reader, Encoder& e, double shuffle) {
   const bool has_output = reader.read("output_tokens_per_tile", e.output_tokens_per_tile);
   if (has_patch) e.patch_values = 3 * patch * patch;
   if (has_image && has_patch) {
-    if (image % patch != 0)
-      return reader.problem("image_size", fmt::format("expected a multiple of patch_size {}, "
-                                                      "found {}",
-                                                      patch, image));
-    const std::int64_t side = image / patch;
+    const std::int64_t side = image / patch;  // what is over is not seen, as in a convolution
+    if (side == 0)
+      return reader.problem("image_size",
+                            fmt::format("expected at least patch_size {}, found {}", patch, image));
     if (side * side >= kMostTokensPerTile)
       return reader.problem("image_size", fmt::format("{} patches are too many", side * side));
     const double output_side = static_cast<double>(side) * shuffle;

@@ -9,6 +9,7 @@
 #include "scenarios/files/input_files.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/text.hpp"
+#include "strategies/data/packing/packing.hpp"
 #include "strategies/registry/registry.hpp"
 
 namespace mllmsim::scenarios {
@@ -110,6 +111,31 @@ data::DataSet load(const std::string& name, const std::filesystem::path& folder,
   return generate(read_mixture(found, changes), seed);
 }
 
+// A pack takes every sample, and ISF keeps some packs: 0 is "not given".
+void check_limits(TableReader& reader, const Data& data) {
+  const auto check = [&](const char* pack, std::int64_t limit, std::int64_t chosen,
+                         std::int64_t longest, const char* keep, std::int64_t kept,
+                         const char* unit) {
+    if (limit > 0 && limit < longest)
+      reader.problem(
+          pack, fmt::format("expected at least the {} {} of the longest sample, found {}", longest,
+                            unit, limit));
+    const std::int64_t most = limit > 0 ? limit : chosen;
+    if (kept > most)
+      reader.problem(keep, fmt::format("expected at most the {} {} of a full pack, found {}", most,
+                                       unit, kept));
+  };
+  data::Load longest;
+  for (const data::Sample& s : data.set->samples)
+    longest = {std::max<std::int64_t>(longest.tiles, s.tiles),
+               std::max<std::int64_t>(longest.tokens, s.tokens)};
+  const data::PackLimits chosen = data::choose_limits(data.set->samples);
+  check("pack_tiles", data.pack_limits.tiles, chosen.tiles, longest.tiles, "keep_tiles",
+        data.keep_limits.tiles, "tiles");
+  check("pack_tokens", data.pack_limits.tokens, chosen.tokens, longest.tokens, "keep_tokens",
+        data.keep_limits.tokens, "tokens");
+}
+
 Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std::uint64_t seed,
                    InputFiles& files, Problems& problems) {
   Data data;
@@ -120,6 +146,7 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
   if (reader.read("max_tiles", max_tiles))
     changes.push_back(fmt::format("max_tiles={}", max_tiles));
   reader.read("batching", data.batching);
+  reader.read("equal_batch", data.equal_batch);
   reader.read("pack_tiles", data.pack_limits.tiles);
   reader.read("pack_tokens", data.pack_limits.tokens);
   reader.read("keep_tiles", data.keep_limits.tiles);
@@ -133,6 +160,7 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
         fmt::format("{} {} seed {}", (folder / name).string(), fmt::join(changes, " "), seed);
     data.set = files.data_set(what, [&] { return load(name, folder, changes, seed); });
     data.samples = static_cast<double>(data.set->samples.size());
+    check_limits(reader, data);
   } catch (const UserError& error) {
     problems.add(reader.find("set")->position, "data.set", error.what());
   }
@@ -148,6 +176,11 @@ Data read_data(const Node& table, bool lengths_required, const std::filesystem::
   if (reader.has("set")) return read_data_set(reader, folder, seed, files, problems);
   Data data;
   double tokens = 0;
+  bool equal_batch = false;
+  if (reader.read("equal_batch", equal_batch) && equal_batch)
+    reader.problem("equal_batch",
+                   "needs data.set: samples that are all alike are not packed, and a step has "
+                   "global_batch_size of them anyway");
   if (lengths_required)
     reader.require("tokens_per_sample", data.tokens_per_sample, kTokens);
   else

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "scenarios/files/input_files.hpp"
+#include "scenarios/files/portable.hpp"
 #include "scenarios/files/shipped_files.hpp"
 #include "scenarios/read/checks.hpp"
 #include "scenarios/read/cluster_reader.hpp"
@@ -250,13 +251,22 @@ Scenario resolved_scenario(const fs::path& file, std::string name, Node run,
   resolve("software", &Resolver::software);
   RunReader(run, unresolved, out, files, problems).read();
   problems.throw_if_any();
-  out.text = to_toml(run);
+  out.text = portable_text(run);
   out.hash = hash_text(out.text);
   out.work = work_of(run, out.job, files);
+  out.tree = std::make_shared<const Node>(std::move(run));
   return out;
 }
 
 }  // namespace
+
+UserError Scenario::placed(const UserError& error) const {
+  std::vector<Problem> problems = error.problems();
+  for (Problem& p : problems)
+    if (p.where.empty())
+      p.where = p.key.empty() || !tree ? file.string() : nearest(*tree, p.key).position.text();
+  return UserError(std::move(problems));
+}
 
 fs::path run_file(const std::string& name) { return existing(name, ShippedKind::run); }
 

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "scenarios/tree/node.hpp"
+#include "sim/base/errors.hpp"
 #include "strategies/job/job.hpp"
 
 namespace mllmsim::scenarios {
@@ -16,7 +18,8 @@ class InputFiles;
 struct Scenario {
   Job job;                            // everything resolved
   std::filesystem::path calibration;  // empty if times are given
-  std::string text;  // the run with all files merged and overrides applied, as canonical TOML
+  // The run with all files merged and overrides applied, as canonical TOML with portable names.
+  std::string text;
   std::string hash;  // of the text
   // Hash of what is trained on what: the model's sizes, the samples' lengths, how many. Names and
   // everything about how it is done are left out, so runs with equal work can be compared.
@@ -24,6 +27,10 @@ struct Scenario {
   std::filesystem::path file;
   std::string description;
   std::vector<std::string> assumptions;
+  std::shared_ptr<const Node> tree;  // what `text` is, with positions
+
+  // The same error, its problems without a place (those found while planning) at that of their key.
+  UserError placed(const UserError& error) const;
 };
 
 // Reads a run file, or a shipped run by name. Overrides are "a.b=c", where c is a TOML value or

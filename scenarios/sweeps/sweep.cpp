@@ -7,6 +7,7 @@
 #include <set>
 
 #include "scenarios/sweeps/sweep_values.hpp"
+#include "scenarios/tree/merge.hpp"
 #include "scenarios/tree/problems.hpp"
 #include "scenarios/tree/toml_reader.hpp"
 #include "sim/base/text.hpp"
@@ -37,7 +38,7 @@ class SweepReader {
   void vary(const std::string& text) {
     const Position position{std::string(kCommandLine) + "--vary " + text, 0, 0};
     const std::size_t equals = text.find('=');
-    const std::string key(trimmed(std::string_view(text).substr(0, equals)));
+    const std::string key = in_full(std::string(trimmed(std::string_view(text).substr(0, equals))));
     if (equals == std::string::npos || key.empty())
       return problems_.add(position, "", "expected key=values, such as cluster.nodes=4..64*2");
     if (!on_command_line_.emplace(key, true).second)
@@ -112,7 +113,8 @@ class SweepReader {
   void read_grid(const Node& table) {
     if (!table.is<Node::Table>())
       return problems_.add(table.position, "sweep.vary", "expected a table: key = values");
-    for_each_leaf(table, "", [&](const std::string& key, const Node& written) {
+    for_each_leaf(table, "", [&](const std::string& name, const Node& written) {
+      const std::string key = in_full(name);
       guarded([&] { grid_[key] = values_of(written); });
       if (grid_[key].empty())
         problems_.add(written.position, "sweep.vary." + key, "expected at least one value");
@@ -146,8 +148,9 @@ class SweepReader {
     for (const Node& point : list.as<Node::Array>()) {
       if (!point.is<Node::Table>()) return wrong(point, "expected a table: key = value");
       std::map<std::string, Node> values;
-      for_each_leaf(point, "",
-                    [&](const std::string& key, const Node& value) { values[key] = value; });
+      for_each_leaf(point, "", [&](const std::string& key, const Node& value) {
+        values[in_full(key)] = value;
+      });
       std::vector<std::string> keys;
       Values row;
       for (auto& [key, value] : values) {

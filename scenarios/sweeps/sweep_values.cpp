@@ -31,7 +31,7 @@ std::optional<Number> take_number(std::string_view& text) {
   return n;
 }
 
-struct Range {
+struct Steps {
   Number from, to, step{1, true};
   char by = '+';
   std::string unit;
@@ -44,11 +44,11 @@ struct Range {
   bool integers() const { return from.integer && step.integer; }
 };
 
-std::optional<Range> parse_range(std::string_view text) {
+std::optional<Steps> parse_range(std::string_view text) {
   const std::size_t dots = text.find("..");
   if (dots == std::string_view::npos) return std::nullopt;
   std::string_view before = text.substr(0, dots), after = text.substr(dots + 2);
-  Range range;
+  Steps range;
   const auto from = take_number(before), to = take_number(after);
   if (!from || !to || !before.empty()) return std::nullopt;
   range.from = *from;
@@ -64,7 +64,7 @@ std::optional<Range> parse_range(std::string_view text) {
   return range;
 }
 
-Node value_of(double value, const Range& range, const Position& position) {
+Node value_of(double value, const Steps& range, const Position& position) {
   Node node;
   node.position = position;
   const bool integer = range.integers() && std::abs(value) < 9e15;
@@ -81,7 +81,7 @@ Node value_of(double value, const Range& range, const Position& position) {
 
 std::optional<std::vector<Node>> range_values(std::string_view text, const Position& position) {
   text = trimmed(text);
-  const std::optional<Range> range = parse_range(text);
+  const std::optional<Steps> range = parse_range(text);
   if (!range) return std::nullopt;
   const auto wrong = [&](const std::string& why) {
     return UserError(position.text(), "", fmt::format("the range {} {}", text, why));

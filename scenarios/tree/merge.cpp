@@ -31,20 +31,6 @@ struct Override {
   std::size_t depth() const { return names_strategy() ? 1 : path.size(); }
 };
 
-// What the command line may say for the keys that are changed most.
-std::string in_full(std::string key) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kShort{
-      {{"tp", "tensor_model_parallel_size"},
-       {"pp", "pipeline_model_parallel_size"},
-       {"vpp", "virtual_pipeline_stages"},
-       {"dp", "data_parallel_size"},
-       {"mbs", "micro_batch_size"},
-       {"gbs", "global_batch_size"}}};
-  for (const auto& [name, full] : kShort)
-    if (key == name) return fmt::format("parallelism.{}", full);
-  return key;
-}
-
 // A data set brings its own samples: what the file says of uniform ones gives way.
 void drop_uniform_samples(Node::Table& data) {
   for (const char* key : {"samples", "tokens", "tokens_per_sample", "tiles_per_sample"}) {
@@ -137,6 +123,19 @@ void collect(const Node& node, const std::string& key, std::vector<Override>& ou
 }
 
 }  // namespace
+
+std::string in_full(std::string key) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kShort{
+      {{"tp", "tensor_model_parallel_size"},
+       {"pp", "pipeline_model_parallel_size"},
+       {"vpp", "virtual_pipeline_stages"},
+       {"dp", "data_parallel_size"},
+       {"mbs", "micro_batch_size"},
+       {"gbs", "global_batch_size"}}};
+  for (const auto& [name, full] : kShort)
+    if (key == name) return fmt::format("parallelism.{}", full);
+  return key;
+}
 
 Node merged(Node base, Node over) {
   if (!base.is<Node::Table>() || !over.is<Node::Table>()) return over;

@@ -20,7 +20,11 @@ Node merged(Node base, Node over);
 // for their keys of parallelism.
 void apply_overrides(Node& run, const std::vector<std::string>& overrides, Problems& problems);
 
-// The same for a table of changes: { cluster.nodes = 4, "model.llm.hidden_size" = 1024 }.
+// What tp, pp, vpp, dp, mbs and gbs stand for; any other key as it is.
+std::string in_full(std::string key);
+
+// The same as apply_overrides for a table of changes:
+// { cluster.nodes = 4, "model.llm.hidden_size" = 1024 }.
 void apply_changes(Node& run, const Node& changes, Problems& problems);
 
 }  // namespace mllmsim::scenarios

@@ -8,6 +8,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"
 #include "sim/base/text.hpp"
+#include "sim/base/utf8.hpp"
 
 namespace mllmsim::scenarios {
 namespace {
@@ -75,6 +76,7 @@ Node parse_toml_file(const std::filesystem::path& file) {
 }
 
 Node parse_value(const std::string& text, const Position& position) {
+  if (!is_utf8(text)) throw UserError(position.text(), "", "is not UTF-8");
   Node node;
   node.value = text;
   try {

@@ -84,7 +84,8 @@ class Accountant {
   void explain_gap(DeviceId d, Time from, Time to, TaskId next) {
     claims_.clear();
     if (next) claim(next, from, to);
-    std::sort(claims_.begin(), claims_.end(), [](const Bubble& a, const Bubble& b) {
+    // Stable: whose claim comes first among equals must not depend on the library's sort.
+    std::stable_sort(claims_.begin(), claims_.end(), [](const Bubble& a, const Bubble& b) {
       const auto waits = [](const Bubble& c) { return c.kind == BubbleKind::encoder_wait; };
       return a.start != b.start ? a.start < b.start : waits(a) < waits(b);
     });

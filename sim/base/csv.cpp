@@ -8,6 +8,15 @@
 #include "sim/base/text.hpp"
 
 namespace mllmsim {
+namespace {
+
+bool is_formula(std::string_view text) {
+  if (text.empty() || std::string_view("=+-@\t\r").find(text[0]) == std::string_view::npos)
+    return false;
+  return !to_number<double>(text.substr(text[0] == '+'));  // which from_chars does not take
+}
+
+}  // namespace
 
 CsvReader::CsvReader(std::string_view text, std::string file)
     : text_(text), file_(std::move(file)) {
@@ -81,9 +90,9 @@ void CsvReader::line_ended() {
   line_start_ = at_;
 }
 
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos && trimmed(text) == text)
-    return std::string(text);
+std::string csv_field(std::string_view written) {
+  const std::string text = (is_formula(written) ? "'" : "") + std::string(written);
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos && trimmed(text) == text) return text;
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"') out += c;

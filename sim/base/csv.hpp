@@ -44,7 +44,8 @@ class CsvReader {
   bool comment_ = false;
 };
 
-// A cell as it is written, in quotes if it must be.
+// A text as a cell, in quotes if it must be. People open tables in spreadsheets, which run what
+// begins with = + - @ as a formula: that gets an apostrophe in front, unless it is a number.
 std::string csv_field(std::string_view text);
 
 }  // namespace mllmsim

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -106,6 +108,58 @@ int create_beside(const fs::path& target, TemporaryName& name) {
   }
 }
 
+// Held while files that belong together take their places, so that those of two processes do not
+// mix. Where a file system has no locks there is none.
+class DirectoryLock {
+ public:
+  explicit DirectoryLock(std::span<const FileContents> files)
+      : directory_(files.empty() ? -1 : open_directory(files.front().path)) {}
+
+ private:
+  static int open_directory(const fs::path& file) {
+    const fs::path directory = file.has_parent_path() ? file.parent_path() : fs::path(".");
+    const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (fd >= 0 && ::flock(fd, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    return fd;
+  }
+
+  File directory_;  // closing it unlocks
+};
+
+// What a file is to become: on disk beside it, until it is put in place.
+class PendingFile {
+ public:
+  PendingFile(const fs::path& path, std::string_view contents) : path_(path) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (fs::is_directory(status)) fail(path, EISDIR);
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+      write_in_place(path, contents);
+      return;
+    }
+    // Through symbolic links, and with a parent directory to sync.
+    target_ = fs::weakly_canonical(fs::absolute(path), error);
+    if (error) fail(path, error.value());
+    File file(create_beside(target_, temporary_));
+    if (!file.is_open() || !file.write(contents) || !file.sync() || !file.close())
+      fail(path, errno);
+  }
+
+  void put_in_place() {
+    if (!temporary_.exists) return;  // written in place
+    if (::rename(temporary_.path.c_str(), target_.c_str()) != 0) fail(path_, errno);
+    temporary_.exists = false;
+    File directory(::open(target_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // Some file systems cannot sync a directory; the rename has happened all the same.
+    if (directory.is_open() && !directory.sync() && errno != EINVAL) fail(path_, errno);
+  }
+
+ private:
+  fs::path path_, target_;
+  TemporaryName temporary_;
+};
+
 }  // namespace
 
 std::string read_file(const fs::path& path, std::uint64_t limit) {
@@ -132,24 +186,16 @@ std::string read_file(const fs::path& path, std::uint64_t limit) {
   return out;
 }
 
+void write_files_atomically(std::span<const FileContents> files) {
+  std::vector<std::unique_ptr<PendingFile>> pending;
+  for (const FileContents& f : files)
+    pending.push_back(std::make_unique<PendingFile>(f.path, f.contents));
+  const DirectoryLock lock(files);
+  for (const auto& file : pending) file->put_in_place();
+}
+
 void write_file_atomically(const fs::path& path, std::string_view contents) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (fs::is_directory(status)) fail(path, EISDIR);
-  if (fs::exists(status) && !fs::is_regular_file(status)) return write_in_place(path, contents);
-  // Through symbolic links, and with a parent directory to sync.
-  const fs::path target = fs::weakly_canonical(fs::absolute(path), error);
-  if (error) fail(path, error.value());
-
-  TemporaryName temporary;
-  File file(create_beside(target, temporary));
-  if (!file.is_open() || !file.write(contents) || !file.sync() || !file.close()) fail(path, errno);
-  if (::rename(temporary.path.c_str(), target.c_str()) != 0) fail(path, errno);
-  temporary.exists = false;
-
-  File directory(::open(target.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync a directory; the rename has happened all the same.
-  if (directory.is_open() && !directory.sync() && errno != EINVAL) fail(path, errno);
+  PendingFile(path, contents).put_in_place();
 }
 
 void remove_stale_temporaries(const fs::path& directory) {

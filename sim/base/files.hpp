@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,15 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t limit);
 
 // Throws EnvironmentError naming the path and the reason.
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
+
+// Files that belong together: all are on disk before the first takes its place, so what fails for
+// want of room changes none of them. They take their places in this order, one process after the
+// other.
+struct FileContents {
+  std::filesystem::path path;
+  std::string contents;
+};
+void write_files_atomically(std::span<const FileContents> files);
 
 // Removes what a killed process left of its writing: temporary files of processes that do not live.
 // A file that cannot be removed stays.

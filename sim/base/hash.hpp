@@ -3,6 +3,7 @@
 //   FNV-1a, 64 bits: a short fingerprint of a text
 //   SplitMix64 (Steele, Lea, Flood 2014): its step and its mixing function, which makes of every
 //   number another without pattern
+//   Digest: SplitMix64 chained over numbers, for sequences too long to write out as a text
 #pragma once
 
 #include <fmt/format.h>
@@ -27,6 +28,17 @@ constexpr std::uint64_t split_mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-inline std::string hash_text(std::string_view text) { return fmt::format("{:016x}", fnv1a(text)); }
+inline std::string hash_text(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
+inline std::string hash_text(std::string_view text) { return hash_text(fnv1a(text)); }
+
+// A fingerprint of whole numbers in their order: a few cycles each.
+class Digest {
+ public:
+  void add(std::uint64_t number) { state_ = split_mix((state_ + kSplitMixStep) ^ number); }
+  std::uint64_t value() const { return state_; }
+
+ private:
+  std::uint64_t state_ = 0;
+};
 
 }  // namespace mllmsim

@@ -16,7 +16,7 @@
 namespace mllmsim {
 namespace {
 
-[[noreturn]] void fail(const std::string& what, int error) {
+[[noreturn]] void process_failed(const std::string& what, int error) {
   throw EnvironmentError(fmt::format("{}: {}", what, std::generic_category().message(error)));
 }
 
@@ -27,7 +27,7 @@ class Scratch {
     const bool ok = file_ && ::fcntl(descriptor(), F_SETFD, FD_CLOEXEC) == 0 &&
                     std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size() &&
                     std::fflush(file_.get()) == 0;
-    if (!ok) fail("cannot write a temporary file", errno);
+    if (!ok) process_failed("cannot write a temporary file", errno);
     std::rewind(file_.get());
   }
   int descriptor() const { return ::fileno(file_.get()); }
@@ -37,7 +37,7 @@ class Scratch {
     std::array<char, 1 << 16> block;
     while (const std::size_t n = std::fread(block.data(), 1, block.size(), file_.get()))
       out.append(block.data(), n);
-    if (std::ferror(file_.get())) fail("cannot read a temporary file", errno);
+    if (std::ferror(file_.get())) process_failed("cannot read a temporary file", errno);
     return out;
   }
 
@@ -68,7 +68,7 @@ pid_t spawn(const std::vector<std::string>& command, const Scratch& in, const Sc
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   if (error == ENOENT) throw ProgramNotFound(fmt::format("there is no program {}", command[0]));
-  if (error != 0) fail("cannot run " + command[0], error);
+  if (error != 0) process_failed("cannot run " + command[0], error);
   return child;
 }
 
@@ -80,7 +80,7 @@ ProcessEnd run_process(const std::vector<std::string>& command, std::string_view
   const pid_t child = spawn(command, in, out, err);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) fail("cannot wait for " + command[0], errno);
+    if (errno != EINTR) process_failed("cannot wait for " + command[0], errno);
   ProcessEnd end;
   if (WIFSIGNALED(status))
     end.signal = WTERMSIG(status);

@@ -107,6 +107,7 @@ void Progress::end() {
 
 void Progress::show(bool last) {
   const auto now = Clock::now();
+  if (now - started_ < patience_) return;
   const double elapsed = seconds(now - started_);
   const double fraction = weight_ > 0 ? std::min(1.0, done_weight_ / weight_) : 1;
   ProgressState state{done_, total_, 0, 0, unit_, label_};

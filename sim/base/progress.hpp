@@ -31,7 +31,9 @@ std::string progress_bar(double fraction, const ProgressState& state);
 
 class Progress {
  public:
-  Progress(std::FILE* out, bool terminal) : out_(out), terminal_(terminal) {}
+  // `patience`: what is over sooner is not talked about.
+  Progress(std::FILE* out, bool terminal, std::chrono::milliseconds patience = {})
+      : out_(out), terminal_(terminal), patience_(patience) {}
   explicit Progress(std::FILE* out);  // asks the system whether it is a terminal
   ~Progress() { end(); }
   Progress(const Progress&) = delete;
@@ -52,6 +54,7 @@ class Progress {
 
   std::FILE* out_;
   bool terminal_;
+  std::chrono::milliseconds patience_{};
   std::mutex mutex_;
   std::size_t total_ = 0, done_ = 0, worked_ = 0, tenths_ = 0;
   double weight_ = 0, done_weight_ = 0, worked_weight_ = 0;

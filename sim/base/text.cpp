@@ -3,30 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+
+#include "sim/base/utf8.hpp"
 
 namespace mllmsim {
 namespace {
-
-// The bytes of the UTF-8 character that `text` begins with; 0 if it begins with none, or with one
-// that is too long for what it encodes, a surrogate or beyond Unicode.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  const std::size_t length = first < 0x80U   ? 1
-                             : first < 0xC2U ? 0
-                             : first < 0xE0U ? 2
-                             : first < 0xF0U ? 3
-                             : first < 0xF5U ? 4
-                                             : 0;
-  if (length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0U) != 0x80U) return 0;
-  if (length < 3) return length;
-  const unsigned char second = byte(1);
-  const bool wrong = (first == 0xE0U && second < 0xA0U) || (first == 0xEDU && second > 0x9FU) ||
-                     (first == 0xF0U && second < 0x90U) || (first == 0xF4U && second > 0x8FU);
-  return wrong ? 0 : length;
-}
 
 bool is_control(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
@@ -97,6 +79,33 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+namespace {
+
+// Words that a slip of the keyboard seems to turn into each other, but that mean other things.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kOtherMeaning{
+    {{"batch", "patch"},
+     {"decoder", "encoder"},
+     {"max", "min"},
+     {"first", "last"},
+     {"height", "weight"},
+     {"lora", "norm"}}};
+
+bool means_another_thing(std::string_view written, std::string_view known) {
+  const auto words = [](std::string_view text) {
+    std::vector<std::string_view> out;
+    for (const std::string_view part : split(text, '_'))
+      for (const std::string_view word : split(part, '-')) out.push_back(word);
+    return out;
+  };
+  const auto a = words(written), b = words(known);
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    for (const auto& [one, other] : kOtherMeaning)
+      if ((a[i] == one && b[i] == other) || (a[i] == other && b[i] == one)) return true;
+  return false;
+}
+
+}  // namespace
+
 std::string did_you_mean(std::string_view written, const std::vector<std::string>& known) {
   constexpr std::size_t kLongest = 100;  // longer is no slip of the keyboard
   if (written.size() > kLongest) return "";
@@ -104,7 +113,8 @@ std::string did_you_mean(std::string_view written, const std::vector<std::string
   const std::string* best = nullptr;
   for (const std::string& name : known) {
     const std::size_t distance = edit_distance(written, name);
-    if (distance >= nearest || distance >= name.size()) continue;
+    if (distance >= nearest || distance >= name.size() || means_another_thing(written, name))
+      continue;
     nearest = distance;
     best = &name;
   }

@@ -122,11 +122,12 @@ std::string describe(const Program& program, TaskId id) {
 }
 
 void check_run(const Program& program, const Timeline& timeline) {
+  for (std::uint32_t t = 0; t < program.tasks().size(); ++t)
+    if (timeline.end[t] == kNever)
+      throw InternalError("never ran, dependencies form a cycle: " + describe(program, {t}));
   std::int64_t sent = 0, received = 0, memory = 0;
   for (std::uint32_t t = 0; t < program.tasks().size(); ++t) {
     const Task& task = program.tasks()[t];
-    if (timeline.end[t] == kNever)
-      throw InternalError("never ran, dependencies form a cycle: " + describe(program, {t}));
     check(timeline.end[t] - timeline.start[t] >= task.duration, "a task was cut short");
     if (const TaskId next = program.next_on_stream({t}))
       check(timeline.start[next.value] >= timeline.end[t], "a stream overlaps itself");

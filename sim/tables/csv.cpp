@@ -3,20 +3,11 @@
 #include <fmt/format.h>
 
 #include "sim/base/csv.hpp"
-#include "sim/base/text.hpp"
 
 namespace mllmsim::tables {
 namespace {
 
-bool is_formula(std::string_view text) {
-  if (text.empty() || std::string_view("=+-@\t\r").find(text[0]) == std::string_view::npos)
-    return false;
-  return !to_number<double>(text.substr(text[0] == '+'));  // which from_chars does not take
-}
-
-std::string cell(const std::string& text) {
-  return csv_field(is_formula(text) ? "'" + text : text);
-}
+std::string cell(const std::string& text) { return csv_field(text); }
 std::string cell(bool value) { return value ? "true" : "false"; }
 std::string cell(double value) { return fmt::format("{}", value); }
 std::string cell(std::int64_t value) { return std::to_string(value); }
@@ -35,7 +26,8 @@ std::string to_csv(const Table& table) {
   };
   line([](const auto& column) { return cell(column.first); });
   for (std::size_t row = 0; row < table.rows(); ++row)
-    line([&](const auto& column) {
+    line([&](const auto& column) -> std::string {
+      if (table.is_null(column.first, row)) return "";
       return std::visit([&](const auto& values) { return cell(values[row]); }, column.second);
     });
   return out;

@@ -29,30 +29,50 @@ T require(arrow::Result<T> result) {
 using ArrayPtr = std::shared_ptr<arrow::Array>;
 
 template <class Builder, class Values>
-ArrayPtr build(const Values& values) {
+ArrayPtr build(const Values& values, const std::vector<bool>& valid) {
   Builder builder;
+  require(valid.empty() ? builder.AppendValues(values) : builder.AppendValues(values, valid));
+  return require(builder.Finish());
+}
+
+ArrayPtr texts(const std::vector<std::string>& values) {
+  arrow::StringBuilder builder;
   require(builder.AppendValues(values));
   return require(builder.Finish());
 }
 
 struct ToArrow {
-  ArrayPtr operator()(const std::vector<std::int64_t>& v) { return build<arrow::Int64Builder>(v); }
-  ArrayPtr operator()(const std::vector<double>& v) { return build<arrow::DoubleBuilder>(v); }
-  ArrayPtr operator()(const std::vector<bool>& v) { return build<arrow::BooleanBuilder>(v); }
+  const std::vector<bool>& valid;  // empty: all
+
+  ArrayPtr operator()(const std::vector<std::int64_t>& v) {
+    return build<arrow::Int64Builder>(v, valid);
+  }
+  ArrayPtr operator()(const std::vector<double>& v) {
+    return build<arrow::DoubleBuilder>(v, valid);
+  }
+  ArrayPtr operator()(const std::vector<bool>& v) { return build<arrow::BooleanBuilder>(v, valid); }
   ArrayPtr operator()(const StringColumn& column) {
-    return require(
-        arrow::DictionaryArray::FromArrays(arrow::dictionary(arrow::int32(), arrow::utf8()),
-                                           build<arrow::Int32Builder>(column.indices()),
-                                           build<arrow::StringBuilder>(column.dictionary())));
+    return require(arrow::DictionaryArray::FromArrays(
+        arrow::dictionary(arrow::int32(), arrow::utf8()),
+        build<arrow::Int32Builder>(column.indices(), valid), texts(column.dictionary())));
   }
 };
+
+std::vector<bool> valid_cells(const Table& table, const std::string& name) {
+  const auto it = table.nulls.find(name);
+  if (it == table.nulls.end()) return {};
+  std::vector<bool> valid(table.rows(), true);
+  for (std::size_t i = 0; i < it->second.size(); ++i) valid[i] = !it->second[i];
+  return valid;
+}
 
 std::shared_ptr<arrow::Table> to_arrow(const Table& table) {
   std::vector<std::shared_ptr<arrow::Field>> fields;
   std::vector<ArrayPtr> arrays;
   for (const auto& [name, column] : table.columns) {
-    arrays.push_back(std::visit(ToArrow{}, column));
-    fields.push_back(arrow::field(name, arrays.back()->type(), /*nullable=*/false));
+    const std::vector<bool> valid = valid_cells(table, name);
+    arrays.push_back(std::visit(ToArrow{valid}, column));
+    fields.push_back(arrow::field(name, arrays.back()->type()));
   }
   return arrow::Table::Make(arrow::schema(fields), arrays, static_cast<std::int64_t>(table.rows()));
 }
@@ -65,20 +85,24 @@ std::shared_ptr<parquet::WriterProperties> writer_properties() {
       ->build();
 }
 
-template <class Array, class Column>
-void append(const arrow::ChunkedArray& chunks, Column& column) {
-  for (const ArrayPtr& chunk : chunks.chunks()) {
-    const auto& array = static_cast<const Array&>(*chunk);
-    if (array.null_count() > 0) throw std::runtime_error("has null values");
-    for (std::int64_t i = 0; i < array.length(); ++i) column.push_back(array.GetView(i));
-  }
-}
-
 template <class Array, class Values>
 Column column_of(const arrow::ChunkedArray& chunks) {
+  using View = decltype(std::declval<const Array&>().GetView(0));
   Values values;
-  append<Array>(chunks, values);
+  for (const ArrayPtr& chunk : chunks.chunks()) {
+    const auto& array = static_cast<const Array&>(*chunk);
+    for (std::int64_t i = 0; i < array.length(); ++i)
+      values.push_back(array.IsNull(i) ? View{} : array.GetView(i));
+  }
   return values;
+}
+
+void read_nulls(const arrow::ChunkedArray& chunks, const std::string& name, Table& table) {
+  if (chunks.null_count() == 0) return;
+  std::size_t row = 0;
+  for (const ArrayPtr& chunk : chunks.chunks())
+    for (std::int64_t i = 0; i < chunk->length(); ++i, ++row)
+      if (chunk->IsNull(i)) table.set_null(name, row);
 }
 
 Column from_arrow(const arrow::ChunkedArray& chunks) {
@@ -109,6 +133,18 @@ std::string to_bytes(const Table& table, const Metadata& metadata) {
   return require(sink->Finish())->ToString();
 }
 
+std::string checked_bytes(const Table& table, const Metadata& metadata,
+                          const std::filesystem::path& path) {
+  for (const auto& [name, column] : table.columns)
+    check(std::visit([](const auto& v) { return v.size(); }, column) == table.rows(),
+          "column " + name + " is not as long as its table");
+  try {
+    return to_bytes(table, metadata);
+  } catch (const std::exception& e) {
+    throw EnvironmentError(fmt::format("cannot write {}: {}", path.string(), e.what()));
+  }
+}
+
 }  // namespace
 
 void StringColumn::push_back(std::string_view value) {
@@ -131,18 +167,27 @@ const Column* Table::find(std::string_view name) const {
   return nullptr;
 }
 
+bool Table::is_null(std::string_view name, std::size_t row) const {
+  const auto it = nulls.find(name);
+  return it != nulls.end() && row < it->second.size() && it->second[row];
+}
+
+void Table::set_null(std::string_view name, std::size_t row) {
+  std::vector<bool>& cells = nulls[std::string(name)];
+  cells.resize(row + 1);
+  cells[row] = true;
+}
+
 void write_parquet(const Table& table, const Metadata& metadata,
                    const std::filesystem::path& path) {
-  for (const auto& [name, column] : table.columns)
-    check(std::visit([](const auto& v) { return v.size(); }, column) == table.rows(),
-          "column " + name + " is not as long as its table");
-  std::string bytes;
-  try {
-    bytes = to_bytes(table, metadata);
-  } catch (const std::exception& e) {
-    throw EnvironmentError(fmt::format("cannot write {}: {}", path.string(), e.what()));
-  }
-  write_file_atomically(path, bytes);
+  write_file_atomically(path, checked_bytes(table, metadata, path));
+}
+
+void write_parquet(std::span<const TableFile> files, const Metadata& metadata) {
+  std::vector<FileContents> contents;
+  for (const TableFile& file : files)
+    contents.push_back({file.path, checked_bytes(file.table, metadata, file.path)});
+  write_files_atomically(contents);
 }
 
 ParquetFile read_parquet(const std::filesystem::path& path) {
@@ -155,6 +200,7 @@ ParquetFile read_parquet(const std::filesystem::path& path) {
       const std::string& name = table->field(i)->name();
       try {
         file.table.columns.emplace_back(name, from_arrow(*table->column(i)));
+        read_nulls(*table->column(i), name, file.table);
       } catch (const std::runtime_error& e) {
         throw std::runtime_error("column " + name + " " + e.what());
       }

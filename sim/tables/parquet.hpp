@@ -1,13 +1,13 @@
 // Tables in memory and in Parquet files. Arrow stays behind this header: only parquet.cpp knows it.
 //
 // A Table is a list of named columns of equal length. The same table gives the same bytes: no time
-// stamps, fixed row groups, one thread, zstd. Nulls and nested columns are left out: our results
-// have none.
+// stamps, fixed row groups, one thread, zstd. Nested columns are left out: our results have none.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,6 +20,8 @@ namespace mllmsim::tables {
 // Strings that repeat (run names, kernel names): each distinct one is held once, as in the file.
 class StringColumn {
  public:
+  using value_type = std::string;
+
   void push_back(std::string_view value);
   std::size_t size() const { return indices_.size(); }
   const std::string& operator[](std::size_t row) const {
@@ -45,8 +47,14 @@ using Column =
 struct Table {
   std::vector<std::pair<std::string, Column>> columns;
 
+  // Cells that hold no value, by column; a list ends with its last null, and a column without any
+  // has none. The column has 0, false or "" in their place.
+  std::map<std::string, std::vector<bool>, std::less<>> nulls{};
+
   std::size_t rows() const;
   const Column* find(std::string_view name) const;  // nullptr if there is none
+  bool is_null(std::string_view name, std::size_t row) const;
+  void set_null(std::string_view name, std::size_t row);  // of one column in ascending order
   bool operator==(const Table&) const = default;
 };
 
@@ -57,8 +65,15 @@ struct ParquetFile {
   Metadata metadata;
 };
 
-// Both throw EnvironmentError with the path and the reason. Writing is atomic.
+struct TableFile {
+  std::filesystem::path path;
+  Table table;
+};
+
+// All throw EnvironmentError with the path and the reason. Writing is atomic; files with the same
+// metadata that belong together take their places when all are on disk, in this order.
 void write_parquet(const Table& table, const Metadata& metadata, const std::filesystem::path& path);
+void write_parquet(std::span<const TableFile> files, const Metadata& metadata);
 ParquetFile read_parquet(const std::filesystem::path& path);
 
 }  // namespace mllmsim::tables

@@ -10,7 +10,11 @@
 
 namespace mllmsim {
 
-inline constexpr std::int64_t kFp32Bytes = 4;
+// Bytes of one value.
+inline constexpr std::int64_t kFp32 = 4;
+inline constexpr std::int64_t kBf16 = 2;   // or fp16
+inline constexpr std::int64_t kMask = 1;   // of dropout or attention
+inline constexpr std::int64_t kInt64 = 8;  // of token ids
 
 struct Precision {
   int parameter_bytes = 2;   // bf16 or fp16, in memory and when gathered

@@ -30,7 +30,10 @@ struct Data {
   data::Batching batching = data::Batching::random;
   data::Load pack_limits{};  // Q_v and Q_t; 0: chosen as the paper does
   data::Load keep_limits{};  // Q'_v and Q'_t of ISF; 0: the paper's
-  std::int64_t steps = 0;    // to simulate, spread evenly over the pass; 0: all
+  // With packs: as many per step as come nearest to global_batch_size samples, so that steps can be
+  // compared with those of other batchings; otherwise as many as there would be without packs.
+  bool equal_batch = false;
+  std::int64_t steps = 0;  // to simulate, spread evenly over the pass; 0: all
 };
 
 // Recompute of one module, and optionally how many layers of it each pipeline stage recomputes (the

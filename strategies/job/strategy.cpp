@@ -13,8 +13,9 @@ std::vector<Problem> option_problems(const Strategy& strategy, Job job) {
   std::vector<Problem> out;
   for (const auto& [name, value] : job.options) {
     const std::string key = "strategy." + name;
-    const auto spec = std::find_if(strategy.options.begin(), strategy.options.end(),
-                                   [&](const OptionSpec& s) { return s.name == name; });
+    const auto spec =
+        std::find_if(strategy.options.begin(), strategy.options.end(),
+                     [&wanted = name](const OptionSpec& s) { return s.name == wanted; });
     if (spec == strategy.options.end())
       out.push_back({"", key, strategy.name + " has no such option"});
     else if (value.index() != spec->default_value.index())
@@ -31,6 +32,7 @@ Plan make_plan(const Strategy& strategy, Job job, const CostContext& costs) {
   if (std::vector<Problem> problems = option_problems(strategy, job); !problems.empty())
     throw UserError(std::move(problems));
   set_defaults(strategy, job.options);
+  job.strategy = strategy.name;
   return strategy.plan(job, costs);
 }
 

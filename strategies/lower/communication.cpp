@@ -12,8 +12,8 @@ namespace mllmsim::lower {
 Message Communication::message(int replica, int from_rank, int to_rank, Bytes bytes_per_gpu) {
   const Parallelism& p = step_.job().parallelism;
   const ClusterSpec& cluster = step_.job().cluster;
-  const bool same_node =
-      cluster.domain_of(p.rank(0, 0, from_rank)) == cluster.domain_of(p.rank(0, 0, to_rank));
+  const bool same_node = cluster.domain_of(p.rank(0, replica, from_rank)) ==
+                         cluster.domain_of(p.rank(0, replica, to_rank));
   Message message;
   // Others on the same NIC are not part of this time: the simulation shares links.
   message.time = to_time(costs_.kernels.point_to_point({bytes_per_gpu, same_node, 1}).time);

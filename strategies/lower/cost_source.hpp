@@ -16,6 +16,10 @@
 namespace mllmsim::lower {
 
 struct ModelledCosts {
+  // Not an aggregate: clang 14 crashes on whether a CostContext could begin one.
+  ModelledCosts(const CostContext& cost_models, const PlanCosts& of_plan)
+      : models(cost_models), plan(of_plan) {}
+
   const CostContext& models;
   const PlanCosts& plan;
 };

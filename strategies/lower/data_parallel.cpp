@@ -75,9 +75,10 @@ class RankCollectives {
   template <class TaskOf>
   void reduce(std::int64_t parameters, const Pass& pass, const TaskOf& last_use) {
     if (parameters == 0) return;
-    const bool scatter = job_.parallelism.zero_stage == 1 && job_.software.reduce_scatter_grads;
     const auto tasks = communication_.add_collective(
-        rank_, scatter ? costs::CollectiveOp::reduce_scatter : costs::CollectiveOp::all_reduce,
+        rank_,
+        scatters_gradients(job_) ? costs::CollectiveOp::reduce_scatter
+                                 : costs::CollectiveOp::all_reduce,
         job_.software.precision.grad_bytes_per_parameter * parameters);
     for (int r = 0; r < step_.replicas(); ++r)
       step_.program().add_dependency(std::invoke(last_use, step_.tasks_of(r, rank_, pass)),

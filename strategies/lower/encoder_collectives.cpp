@@ -68,7 +68,7 @@ void gather_encoder_parameters(StepBuilder& step, Communication& communication,
 
 void reduce_encoder_gradients(StepBuilder& step, Communication& communication,
                               const EncoderPasses& encoders) {
-  const bool scatter = step.job().parallelism.zero_stage == 1;
+  const bool scatter = scatters_gradients(step.job());
   add_collectives(step, communication,
                   scatter ? costs::CollectiveOp::reduce_scatter : costs::CollectiveOp::all_reduce,
                   step.job().software.precision.grad_bytes_per_parameter,

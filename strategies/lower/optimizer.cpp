@@ -27,7 +27,7 @@ void add_optimizer(StepBuilder& step, const CostContext& costs,
                    const std::vector<TaskId>& encoders_done) {
   const int gpus = step.job().parallelism.world_size();
   const costs::GroupShape all{gpus, step.job().cluster.domain_of(gpus - 1) + 1, 1};
-  constexpr Bytes kNorm{kFp32Bytes};
+  constexpr Bytes kNorm{kFp32};
   Program& program = step.program();
   Task sync;
   if (gpus > 1)

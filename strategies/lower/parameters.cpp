@@ -13,4 +13,8 @@ std::int64_t parameters_per_gpu(const Job& job, const Chunk& chunk, bool only_tr
   return n;
 }
 
+bool scatters_gradients(const Job& job) {
+  return job.parallelism.zero_stage == 1 && job.software.reduce_scatter_grads;
+}
+
 }  // namespace mllmsim::lower

@@ -117,6 +117,8 @@ TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
     const Bytes bytes = boundary(step_, layers, *from, step_.stage(rank, pass),
                                  step_.micro_batch(issuing.at.replica, pass.micro_batch));
     const Time gather = bytes.value > 0 ? layers.tp_gather(bytes) : Time{};
+    text_.assign(label_of(step_.job().model, step_.chunk(rank, pass.chunk))).append(" input");
+    task.label = step_.label(text_);
     add(kind_of(pass), gather, gather);
   }
   return first;
@@ -159,12 +161,14 @@ Segment Passes::add_kernels(Issuing& issuing, const PlannedLayer& planned, const
   const costs::LayerCost& cost = costs_.models.layers.cost(
       planned.layer, step_.micro_batch(issuing.at.replica, pass.micro_batch), planned.recompute);
   Segment segment{{}, {}, planned};
+  const char* part = is_llm(step_.job().model, planned.layer) ? "llm " : "encoder ";
   const auto add = [&](const costs::TimedKernel& kernel, TaskKind kind) {
     before_kernel_(issuing.at);
     ++issuing.at.kernel;
+    text_.assign(part).append(kernel.name);
     Task task = step_.task_of(
         pass, issuing.device, kernel.communication ? StreamKind::tp : StreamKind::compute,
-        kernel.communication ? TaskKind::tp_collective : kind, step_.label(kernel.name));
+        kernel.communication ? TaskKind::tp_collective : kind, step_.label(text_));
     task.duration = kernel.time;
     segment.last = issuing.last = step_.add_after(issuing.last, task);
     if (!segment.first) segment.first = segment.last;

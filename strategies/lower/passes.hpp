@@ -2,13 +2,15 @@
 // give back. How finely a pass is cut:
 //
 //   stage granularity    one task; one per layer where layers communicate one by one (below)
-//   kernel granularity   one task per kernel, tp collectives on their own stream
+//   kernel granularity   one task per kernel, tp collectives on their own stream; named after the
+//                        part and the kernel: "encoder qkv", "llm tp all-gather"
 //
 // Before the layers of a pass there may be a `start`: the CPU's preparation, and the gather of an
 // input that came in shards.
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "strategies/lower/cost_source.hpp"
 #include "strategies/lower/sharded.hpp"
@@ -61,6 +63,7 @@ class Passes {
   ShardedLayers& sharded_;
   BeforeKernel before_kernel_;
   Granularity granularity_;
+  std::string text_;  // of the label being looked up
 };
 
 }  // namespace mllmsim::lower

@@ -28,39 +28,41 @@ PlanCosts::PlanCosts(const Plan& plan, costs::LayerCosts& layers)
       micro_batches_(plan.micro_batches.front().size()) {
   for (const std::vector<Chunk>& chunks : plan.stages)
     for (const Chunk& chunk : chunks) {
-      auto& counts = chunk_kinds_.emplace_back();
+      auto& runs = chunk_runs_.emplace_back();
       for (const PlannedLayer& planned : chunk) {
         std::size_t kind = kind_of(planned);
         if (kind == kinds_.size()) kinds_.push_back({planned, 0});
         ++kinds_[kind].count;
-        const auto found = std::find_if(counts.begin(), counts.end(),
-                                        [&](const auto& c) { return c.first == kind; });
-        if (found == counts.end())
-          counts.emplace_back(kind, 1);
+        if (runs.empty() || runs.back().first != kind)
+          runs.emplace_back(kind, 1);
         else
-          ++found->second;
+          ++runs.back().second;
       }
     }
   const std::size_t all = plan.micro_batches.size() * micro_batches_;
   totals_.reserve(all * kinds_.size());
-  costs_.reserve(all * chunk_kinds_.size());
+  costs_.reserve(all * chunk_runs_.size());
   for (const auto& replica : plan.micro_batches) {
     check(replica.size() == micro_batches_, "replicas have equally many micro-batches");
     for (const MicroBatch& mb : replica) {
       const std::size_t first = totals_.size();
       for (const Kind& kind : kinds_)
         totals_.push_back(layers.total(kind.planned.layer, mb, kind.planned.recompute));
-      for (const auto& counts : chunk_kinds_) {
+      for (const auto& runs : chunk_runs_) {
         ChunkCost& cost = costs_.emplace_back();
-        for (const auto& [kind, count] : counts) {
+        Bytes most{};  // that its backward holds
+        for (const auto& [kind, count] : runs) {
           const costs::LayerTotals& t = totals_[first + kind];
           add(cost.forward, t.forward, count);
           add(cost.backward, t.recompute, count);
           add(cost.backward, t.backward, count);
           cost.recompute += (t.recompute.time - t.recompute.communication) * count;
           cost.saved += t.saved * count;
-          cost.working = std::max(cost.working, t.working);
+          // A layer that no gradient reaches is passed in no time and works with nothing.
+          const bool passed = t.recompute.time + t.backward.time == Time{};
+          most = std::max(most, passed ? cost.saved : cost.saved + t.working);
         }
+        cost.working = most - cost.saved;
       }
     }
   }

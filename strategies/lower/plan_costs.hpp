@@ -13,7 +13,11 @@ namespace mllmsim::lower {
 // One pass of one micro-batch through one chunk.
 struct ChunkCost {
   costs::KernelTotals forward, backward;  // backward with its recompute
-  Bytes saved{}, working{};
+  Bytes saved{};
+  // The most that its backward holds above what the forward saved. Layers give back what they saved
+  // as the backward leaves them, so with s_i saved by layer i and w_i that its backward works with,
+  //   working = max over i of (s_1 + ... + s_i + w_i) - (s_1 + ... + s_n).
+  Bytes working{};
   Time recompute{};  // part of the backward, tp waits aside
 };
 
@@ -46,9 +50,10 @@ class PlanCosts {
 
   std::size_t ranks_, chunks_, micro_batches_;
   std::vector<Kind> kinds_;
-  std::vector<std::vector<std::pair<std::size_t, int>>> chunk_kinds_;  // kind and count, by chunk
-  std::vector<costs::LayerTotals> totals_;                             // by micro-batch and kind
-  std::vector<ChunkCost> costs_;                                       // by micro-batch and chunk
+  // Runs of layers of one kind, in order: kind and count, by chunk.
+  std::vector<std::vector<std::pair<std::size_t, int>>> chunk_runs_;
+  std::vector<costs::LayerTotals> totals_;  // by micro-batch and kind
+  std::vector<ChunkCost> costs_;            // by micro-batch and chunk
 };
 
 }  // namespace mllmsim::lower

@@ -41,7 +41,7 @@ void ShardedLayers::slow_beside_collectives(DeviceId device, const Pass& pass, S
                             pass.forward ? TaskKind::forward : TaskKind::backward,
                             step_.label("slowed by dp collectives"));
   task.duration = lost;
-  segment.last = step_.program().add(task);
+  segment.last = step_.add_after(segment.last, task);
 }
 
 void ShardedLayers::add_collectives() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "strategies/plans/balanced_cut.hpp"
 #include "strategies/plans/partition.hpp"
 
 namespace mllmsim::omnibal {

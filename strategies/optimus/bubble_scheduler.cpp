@@ -15,8 +15,11 @@ struct PlacedWave {
 };
 
 struct RankGaps {
-  std::vector<Gap> compute, tp;
+  GapList compute, tp;
 };
+
+// A stream that is free from `from` on.
+GapList free_from(Time from) { return GapList({{from, kAlways}}); }
 
 // What a group of ranks has, and how it would take the next wave.
 struct Group {
@@ -75,8 +78,8 @@ class Scheduler {
     early_ = early;
     gaps_.clear();
     for (const RankTimeline& r : llm_.ranks)
-      gaps_.push_back(before_all_ ? RankGaps{{{-kAlways, kAlways}}, {{-kAlways, kAlways}}}
-                                  : RankGaps{r.compute, r.tp});
+      gaps_.push_back(before_all_ ? RankGaps{free_from(-kAlways), free_from(-kAlways)}
+                                  : RankGaps{GapList(r.compute), GapList(r.tp)});
     std::vector<Group> groups(static_cast<std::size_t>(work_.groups));
     waves_.clear();
     forwards_.clear();
@@ -133,7 +136,7 @@ class Scheduler {
   Time place_backwards() {
     if (coarse_)
       for (std::size_t r = 0; r < gaps_.size(); ++r)
-        gaps_[r] = {{{llm_.ranks[r].last_end, kAlways}}, {{llm_.ranks[r].last_end, kAlways}}};
+        gaps_[r] = {free_from(llm_.ranks[r].last_end), free_from(llm_.ranks[r].last_end)};
     else if (before_all_)
       open_all_gaps();
     std::vector<const PlacedWave*> before(static_cast<std::size_t>(work_.groups), nullptr);
@@ -220,7 +223,7 @@ class Scheduler {
 
   void open_all_gaps() {
     gaps_.clear();
-    for (const RankTimeline& r : llm_.ranks) gaps_.push_back({r.compute, r.tp});
+    for (const RankTimeline& r : llm_.ranks) gaps_.push_back({GapList(r.compute), GapList(r.tp)});
     for (const PlacedWave& wave : forwards_) occupy(wave);
   }
 
@@ -232,8 +235,8 @@ class Scheduler {
       for (std::size_t k = 0; k < kernels.size(); ++k)
         if (kernels[k].time > Time{}) (kernels[k].tp ? tp : compute).push_back(p.kernels[k]);
       RankGaps& gaps = gaps_[static_cast<std::size_t>(p.rank)];
-      take(gaps.compute, compute, spare_);
-      take(gaps.tp, tp, spare_);
+      gaps.compute.take(compute);
+      gaps.tp.take(tp);
     }
   }
 
@@ -258,7 +261,6 @@ class Scheduler {
   bool coarse_, before_all_ = true, with_order_ = false;
   std::size_t most_waves_;
   std::vector<RankGaps> gaps_;
-  std::vector<Gap> spare_;
   Time early_{};
   std::vector<EncoderWave> waves_;
   std::vector<PlacedWave> forwards_, backwards_;

@@ -4,6 +4,7 @@
 
 #include "cost_models/layers/layer_costs.hpp"
 #include "sim/account/memory.hpp"
+#include "sim/base/progress.hpp"
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/plans/partition.hpp"
 
@@ -59,6 +60,20 @@ std::vector<int> sizes(int of_llm, int asked) {
   return out;
 }
 
+struct Sizes {
+  int tp, pp;
+};
+
+// Those of the space that the encoders have layers for.
+std::vector<Sizes> sizes_in(const Job& job, const SearchSpace& space) {
+  const auto layers = static_cast<int>(encoder_layers(job.model).size());
+  std::vector<Sizes> out;
+  for (const int tp : sizes(job.parallelism.tensor_model_parallel_size, space.tp))
+    for (const int pp : sizes(job.parallelism.pipeline_model_parallel_size, space.pp))
+      if (pp <= layers) out.push_back({tp, pp});
+  return out;
+}
+
 struct Found {
   std::vector<RankedPlan> fit;
   std::vector<std::pair<Bytes, RankedPlan>> too_large;
@@ -93,27 +108,26 @@ void add_schedules(const Job& job, const Plan& llm, const LlmTimeline& timeline,
 
 }  // namespace
 
+std::size_t encoder_plans(const Job& job, const SearchSpace& space) {
+  return sizes_in(job, space).size();
+}
+
 std::vector<RankedPlan> search_encoder_plans(const Job& job, const Plan& llm,
                                              const LlmTimeline& timeline, const CostContext& costs,
                                              const SearchSpace& space, Placement placement) {
-  const Parallelism& p = job.parallelism;
-  const std::size_t layers = encoder_layers(job.model).size();
   const Bytes left = *std::min_element(space.memory_left.begin(), space.memory_left.end());
   Found found;
-  for (const int tp : sizes(p.tensor_model_parallel_size, space.tp)) {
-    Parallelism own = p;
+  for (const auto& [tp, pp] : sizes_in(job, space)) {
+    Parallelism own = job.parallelism;
     own.tensor_model_parallel_size = tp;
     costs::LayerCosts encoder_costs(job.model, own, job.software, costs.kernels, job.cluster);
-    for (const int pp : sizes(p.pipeline_model_parallel_size, space.pp)) {
-      if (static_cast<std::size_t>(pp) > layers) continue;
-      RankedPlan candidate;
-      candidate.plan.tp = tp;
-      candidate.plan.pp = pp;
-      candidate.plan.stages =
-          cut_encoders(job, encoder_costs, llm.micro_batches.front().front(), pp);
-      add_schedules(job, llm, timeline, costs, encoder_costs, left, placement, std::move(candidate),
-                    found);
-    }
+    RankedPlan candidate;
+    candidate.plan.tp = tp;
+    candidate.plan.pp = pp;
+    candidate.plan.stages = cut_encoders(job, encoder_costs, llm.micro_batches.front().front(), pp);
+    add_schedules(job, llm, timeline, costs, encoder_costs, left, placement, std::move(candidate),
+                  found);
+    if (costs.progress) costs.progress->done(true);
   }
   std::stable_sort(
       found.fit.begin(), found.fit.end(),

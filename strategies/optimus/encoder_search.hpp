@@ -18,6 +18,9 @@ struct SearchSpace {
   std::vector<Bytes> memory_left;  // by rank, beside the LLM's
 };
 
+// How many (pp, tp) the search looks at.
+std::size_t encoder_plans(const Job& job, const SearchSpace& space);
+
 // Best first; empty only if nothing divides. If nothing fits, the plan that needs least memory.
 std::vector<RankedPlan> search_encoder_plans(const Job& job, const Plan& llm,
                                              const LlmTimeline& timeline, const CostContext& costs,

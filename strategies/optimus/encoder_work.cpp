@@ -7,6 +7,7 @@
 #include "cost_models/layers/layer_costs.hpp"
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/lower/groups.hpp"
+#include "strategies/lower/parameters.hpp"
 
 namespace mllmsim::optimus {
 namespace {
@@ -66,7 +67,8 @@ void add_data_parallel(const Job& job, const EncoderPlan& plan, int stage, const
     when.resize(b.to, at);
   }
   std::reverse(buckets.begin(), buckets.end());
-  const auto op = sharded ? costs::CollectiveOp::reduce_scatter : costs::CollectiveOp::all_reduce;
+  const auto op = lower::scatters_gradients(job) ? costs::CollectiveOp::reduce_scatter
+                                                 : costs::CollectiveOp::all_reduce;
   std::vector<EncoderWork::Reduction>& reduced = out.reductions.emplace_back();
   for (const lower::Bucket& b : buckets) {
     const std::int64_t bytes = job.software.precision.grad_bytes_per_parameter * b.parameters;

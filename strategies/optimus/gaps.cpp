@@ -3,47 +3,103 @@
 #include <algorithm>
 
 namespace mllmsim::optimus {
+namespace {
 
-GapCursor::GapCursor(const std::vector<Gap>& gaps, Time from) : gaps_(gaps), free_(from) {
-  gap_ = static_cast<std::size_t>(
-      std::partition_point(gaps.begin(), gaps.end(), [&](const Gap& g) { return g.to <= from; }) -
-      gaps.begin());
+constexpr std::size_t kBlock = 64;  // gaps of a new block; twice as many are cut in two
+
+}  // namespace
+
+GapList::Block::Block(std::vector<Gap> of)
+    : gaps(std::move(of)), longest{-1}, longest_tp_bubble{-1} {
+  for (const Gap& g : gaps) {
+    Time& most = g.tp_bubble ? longest_tp_bubble : longest;
+    most = std::max(most, g.to - g.from);
+  }
+}
+
+GapList::GapList(const std::vector<Gap>& gaps) {
+  blocks_.reserve(gaps.size() / kBlock + 1);
+  for (auto at = gaps.begin(); at != gaps.end();) {
+    const auto end = at + std::min<std::ptrdiff_t>(kBlock, gaps.end() - at);
+    blocks_.emplace_back(std::vector<Gap>(at, end));
+    at = end;
+  }
+}
+
+std::size_t GapList::block_at(Time time, std::size_t from) const {
+  const auto ends_by = [&](const Block& b) { return b.gaps.back().to <= time; };
+  std::size_t step = 1;  // most often it is near
+  while (from + step < blocks_.size() && ends_by(blocks_[from + step])) from += step, step *= 2;
+  const auto begin = blocks_.begin() + static_cast<std::ptrdiff_t>(from);
+  const auto end =
+      blocks_.begin() + static_cast<std::ptrdiff_t>(std::min(blocks_.size(), from + step + 1));
+  return static_cast<std::size_t>(std::partition_point(begin, end, ends_by) - blocks_.begin());
+}
+
+std::size_t GapList::gap_at(const Block& block, Time time) {
+  return static_cast<std::size_t>(std::partition_point(block.gaps.begin(), block.gaps.end(),
+                                                       [&](const Gap& g) { return g.to <= time; }) -
+                                  block.gaps.begin());
+}
+
+void GapList::take(std::span<const Gap> taken) {
+  for (std::size_t block = 0; !taken.empty();) {
+    block = block_at(taken.front().from, block);
+    taken = taken.subspan(take_from_block(block, taken));
+  }
+}
+
+// Returns how many of `taken` lie in the block.
+std::size_t GapList::take_from_block(std::size_t at, std::span<const Gap> taken) {
+  const std::vector<Gap> before = std::move(blocks_[at].gaps);
+  std::vector<Gap> left;
+  left.reserve(before.size() + taken.size());
+  std::size_t next = 0;
+  for (Gap g : before) {
+    for (; next < taken.size() && taken[next].from < g.to; ++next) {
+      if (taken[next].from > g.from) left.push_back({g.from, taken[next].from, g.tp_bubble});
+      g.from = taken[next].to;
+    }
+    if (g.to > g.from) left.push_back(g);
+  }
+  const auto place = blocks_.begin() + static_cast<std::ptrdiff_t>(at);
+  if (left.empty()) {
+    blocks_.erase(place);
+  } else if (left.size() <= 2 * kBlock) {
+    *place = Block(std::move(left));
+  } else {
+    std::vector<Block> cut = std::move(GapList(left).blocks_);
+    *place = std::move(cut.front());
+    blocks_.insert(place + 1, std::make_move_iterator(cut.begin() + 1),
+                   std::make_move_iterator(cut.end()));
+  }
+  return next;
+}
+
+std::vector<Gap> GapList::gaps() const {
+  std::vector<Gap> all;
+  for (const Block& b : blocks_) all.insert(all.end(), b.gaps.begin(), b.gaps.end());
+  return all;
+}
+
+GapCursor::GapCursor(const GapList& gaps, Time from)
+    : gaps_(gaps), block_(gaps.block_at(from)), free_(from) {
+  gap_ = GapList::gap_at(gaps.blocks_[block_], from);
 }
 
 Gap GapCursor::place(Time earliest, Time duration, Time slowed) {
-  for (;; ++gap_) {
-    const Gap& g = gaps_[gap_];
-    const Time start = std::max({g.from, free_, earliest});
-    const Time end = start + (g.tp_bubble ? slowed : duration);
-    if (end > g.to) continue;
-    free_ = end;
-    return {start, end, g.tp_bubble};
-  }
-}
-
-void take(std::vector<Gap>& gaps, const std::vector<Gap>& taken, std::vector<Gap>& spare) {
-  if (taken.empty()) return;
-  // Only the gaps between the first and the last kernel change.
-  const auto first = std::partition_point(gaps.begin(), gaps.end(),
-                                          [&](const Gap& g) { return g.to <= taken.front().from; });
-  auto end = first;
-  spare.clear();
-  auto next = taken.begin();
-  for (; next != taken.end(); ++end) {
-    Gap g = *end;
-    for (; next != taken.end() && next->from < g.to; ++next) {
-      if (next->from > g.from) spare.push_back({g.from, next->from, g.tp_bubble});
-      g.from = next->to;
+  for (;; ++block_, gap_ = 0) {
+    const GapList::Block& block = gaps_.blocks_[block_];
+    if (!block.may_fit(duration, slowed) || block.gaps.back().to < earliest) continue;
+    for (; gap_ < block.gaps.size(); ++gap_) {
+      const Gap& g = block.gaps[gap_];
+      const Time start = std::max({g.from, free_, earliest});
+      const Time end = start + (g.tp_bubble ? slowed : duration);
+      if (end > g.to) continue;
+      free_ = end;
+      return {start, end, g.tp_bubble};
     }
-    if (g.to > g.from) spare.push_back(g);
   }
-  const auto before = static_cast<std::size_t>(end - first);
-  const std::size_t kept = std::min(before, spare.size());
-  const auto at = std::copy_n(spare.begin(), kept, first);
-  if (kept < before)
-    gaps.erase(at, end);
-  else
-    gaps.insert(at, spare.begin() + static_cast<std::ptrdiff_t>(kept), spare.end());
 }
 
 }  // namespace mllmsim::optimus

@@ -26,7 +26,9 @@ EncoderRank order_of(const RankTimeline& llm, const std::vector<const PlacedPass
   for (const PlacedPass* p : passes) out.passes.push_back(p->pass);
   auto at = llm.kernels.begin();
   for (const Kernel& k : by_start(passes)) {
-    while (at != llm.kernels.end() && at->start < k.start) ++at;
+    const bool forward = passes[k.pass]->pass.forward;
+    while (at != llm.kernels.end() && (at->start < k.start || (!forward && at->end <= k.start)))
+      ++at;
     const bool after_all = at == llm.kernels.end();
     const EncoderSlot slot{k.pass, after_all ? llm.passes : at->pass, after_all ? 0 : at->kernel,
                            1};

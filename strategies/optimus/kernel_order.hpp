@@ -16,8 +16,9 @@ struct PlacedPass {
   std::vector<Gap> kernels;
 };
 
-// Merges the passes of one rank into its LLM kernels by their starts; at equal starts the encoder's
-// kernel comes first.
+// Merges the passes of one rank into its LLM kernels by their starts. At equal starts the encoder's
+// kernel comes first; but a backward comes behind LLM kernels that are over by then, since one that
+// takes no time may be what it waits for.
 EncoderRank order_of(const RankTimeline& llm, const std::vector<const PlacedPass*>& passes);
 
 }  // namespace mllmsim::optimus

@@ -17,7 +17,7 @@ RankTimeline rank_timeline(const Program& program, const Timeline& timeline,
       if (start > free) (tp ? out.tp : out.compute).push_back({free, start, kernel > 0});
       free = end;
       if (out.kernels.empty()) out.first_start = start;
-      out.kernels.push_back({start, p, kernel++});
+      out.kernels.push_back({start, end, p, kernel++});
     }
   }
   out.last_end = std::max(compute_free, tp_free);

@@ -14,7 +14,7 @@ namespace mllmsim::optimus {
 
 // A kernel of the LLM, compute or tp, in the order it is issued.
 struct IssuedKernel {
-  Time start;
+  Time start, end;
   std::uint32_t pass, kernel;  // as in EncoderSlot
 };
 

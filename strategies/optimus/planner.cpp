@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/progress.hpp"
 #include "strategies/optimus/encoder_facts.hpp"
 #include "strategies/optimus/encoder_search.hpp"
 #include "strategies/plans/partition.hpp"
@@ -19,6 +20,9 @@ namespace {
 constexpr const char* kEncoderTp = "encoder_tensor_model_parallel_size";
 constexpr const char* kEncoderPp = "encoder_pipeline_model_parallel_size";
 
+// Plans with the best estimates, which are simulated.
+constexpr std::size_t kCoarseTries = 1, kFineTries = 2;
+
 class Planner {
  public:
   Planner(Job job, const CostContext& costs) : job_(std::move(job)), costs_(costs) {
@@ -27,6 +31,9 @@ class Planner {
 
   // The first replica of the first step stands for all while planning.
   Plan run(Plan llm) {
+    SearchSpace space = asked();
+    const bool fine_too = option<std::string>(job_.options, "schedule") == "fine";
+    begin(encoder_plans(job_, space), fine_too);
     const auto replicas = std::exchange(llm.micro_batches, {llm.micro_batches.front()});
     Alone alone = simulate_alone(llm);
     if (llm.schedule == ScheduleKind::interleaved && job_.software.overlap_p2p) {
@@ -35,44 +42,47 @@ class Planner {
       Plan late = llm;
       late.schedule = ScheduleKind::interleaved_late;
       Alone other = simulate_alone(late);
-      if (other.step.span() <= alone.step.span()) {
+      if (other.gaps.span <= alone.gaps.span) {
         llm = std::move(late);
         alone = std::move(other);
       }
     }
-    const auto& [step, gaps] = alone;
-    SearchSpace space = asked();
-    const auto profile = step.memory();
+    const LlmTimeline& gaps = alone.gaps;
+    done();
     const Bytes frugal = most_frugal_baseline();
+    done();
     const Bytes limit =
         std::min(job_.cluster.gpu_memory,
                  scaled(frugal, 1 + option<double>(job_.options, "memory_overhead_limit")));
     for (std::size_t d = 0; d < llm.stages.size(); ++d)
       space.memory_left.push_back(limit - job_.software.memory_reserve -
                                   step::rank_state(job_, llm, static_cast<int>(d)).state.total() -
-                                  peak(profile[d]));
+                                  alone.peaks[d]);
 
-    const SimulatedPlan coarse = best(llm, gaps, space, Placement::coarse, 1);
+    const SimulatedPlan coarse = best(llm, gaps, space, Placement::coarse, kCoarseTries);
     SimulatedPlan chosen = coarse;
-    if (option<std::string>(job_.options, "schedule") == "fine") {
-      SimulatedPlan fine = best(llm, gaps, space, Placement::fine, 2);
+    if (fine_too) {
+      SimulatedPlan fine = best(llm, gaps, space, Placement::fine, kFineTries);
       if (fine.span < chosen.span) chosen = std::move(fine);
     }
-    add_encoder_facts(job_, coarse, gaps.span, step.device_times(), frugal, chosen);
+    add_encoder_facts(job_, coarse, gaps.span, alone.times, frugal, chosen);
     chosen.plan.micro_batches = replicas;
     return std::move(chosen.plan);
   }
 
  private:
+  // What is kept of the LLM's step: its program is as large as any that is tried later.
   struct Alone {
-    SimulatedStep step;
     LlmTimeline gaps;
+    std::vector<DeviceTime> times;
+    std::vector<Bytes> peaks;  // activations, by rank
   };
   Alone simulate_alone(const Plan& llm) const {
     std::vector<std::vector<lower::PassSpan>> passes;
-    SimulatedStep step = simulate_plan(job_, llm, costs_, passes);
-    LlmTimeline gaps = llm_timeline(llm, step.program, step.timeline, passes);
-    return {std::move(step), std::move(gaps)};
+    const SimulatedStep step = simulate_plan(job_, llm, costs_, passes);
+    Alone out{llm_timeline(llm, step.program, step.timeline, passes), step.device_times(), {}};
+    for (const auto& profile : step.memory()) out.peaks.push_back(peak(profile));
+    return out;
   }
 
   SearchSpace asked() const {
@@ -97,8 +107,21 @@ class Planner {
       s.hidden = hidden_share(step.program, step.timeline, gaps);
       s.memory = step::peak_memory(job_, s.plan, step.memory());
       if (!best || s.span < best->span) best = std::move(s);
+      done();
     }
+    for (std::size_t missing = ranked.size(); missing < tries; ++missing) done();
     return std::move(*best);
+  }
+
+  // A step of planning is a plan that is simulated or an encoder plan that is scheduled.
+  void begin(std::size_t encoder_plans, bool fine_too) const {
+    const std::size_t steps = 2 + encoder_plans + kCoarseTries;
+    if (costs_.progress)
+      costs_.progress->begin(fine_too ? steps + encoder_plans + kFineTries : steps,
+                             "steps of planning");
+  }
+  void done() const {
+    if (costs_.progress) costs_.progress->done(true);
   }
 
   Bytes most_frugal_baseline() const {

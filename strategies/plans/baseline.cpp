@@ -9,6 +9,7 @@
 
 #include <numeric>
 
+#include "strategies/plans/balanced_cut.hpp"
 #include "strategies/plans/partition.hpp"
 #include "strategies/plans/plans.hpp"
 

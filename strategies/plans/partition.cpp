@@ -2,61 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "cost_models/layers/layer_costs.hpp"
 #include "sim/base/errors.hpp"
+#include "strategies/plans/balanced_cut.hpp"
 #include "strategies/plans/pass.hpp"
 
 namespace mllmsim::plans {
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Minimises the combined cost of `parts` contiguous parts; cost(i, j) of [i, j), combined by
-// `join`.
-template <class Cost, class Join>
-std::vector<std::size_t> best_cut(std::size_t n, std::size_t parts, Cost cost, Join join) {
-  std::vector<std::vector<double>> best(parts + 1, std::vector<double>(n + 1, kInfinity));
-  std::vector<std::vector<std::size_t>> from(parts + 1, std::vector<std::size_t>(n + 1, 0));
-  best[0][0] = 0;
-  for (std::size_t m = 1; m <= parts; ++m)
-    for (std::size_t l = m; l + (parts - m) <= n; ++l)
-      for (std::size_t j = m - 1; j < l; ++j) {
-        const double value = join(best[m - 1][j], cost(j, l));
-        if (value < best[m][l]) {
-          best[m][l] = value;
-          from[m][l] = j;
-        }
-      }
-  std::vector<std::size_t> sizes(parts);
-  for (std::size_t m = parts, l = n; m > 0; --m) {
-    sizes[m - 1] = l - from[m][l];
-    l = from[m][l];
-  }
-  return sizes;
-}
-
-}  // namespace
-
-std::vector<std::size_t> balanced_cut(const std::vector<double>& weights, std::size_t parts) {
-  const std::size_t n = weights.size();
-  check(parts >= 1 && parts <= n, "a cut needs as many layers as parts");
-  std::vector<double> before(n + 1, 0);
-  for (std::size_t i = 0; i < n; ++i) before[i + 1] = before[i] + weights[i];
-  const auto sum = [&](std::size_t i, std::size_t j) { return before[j] - before[i]; };
-
-  const auto narrowest = best_cut(n, parts, sum, [](double a, double b) { return std::max(a, b); });
-  double limit = 0;
-  for (std::size_t i = 0, part = 0; part < parts; i += narrowest[part++])
-    limit = std::max(limit, sum(i, i + narrowest[part]));
-  limit *= 1 + 1e-12;
-  const auto square = [&](std::size_t i, std::size_t j) {
-    return sum(i, j) > limit ? kInfinity : sum(i, j) * sum(i, j);
-  };
-  return best_cut(n, parts, square, [](double a, double b) { return a + b; });
-}
-
 std::vector<std::size_t> cut_by_parameters(const Job& job, const std::vector<Layer>& layers,
                                            std::size_t parts) {
   std::vector<double> weights;

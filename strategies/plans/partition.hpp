@@ -9,12 +9,6 @@
 
 namespace mllmsim::plans {
 
-// Sizes of `parts` non-empty contiguous parts of `weights` whose largest sum is as small as can be,
-//   F(l, m) = min over j of max(F(j, m - 1), w(j+1) + ... + w(l)),
-// and among those cuts the most even one (least sum of squares). Exact dynamic programming,
-// O(parts * n^2).
-std::vector<std::size_t> balanced_cut(const std::vector<double>& weights, std::size_t parts);
-
 // The largest part has as few parameters as can be: DeepSpeed's "parameters".
 std::vector<std::size_t> cut_by_parameters(const Job& job, const std::vector<Layer>& layers,
                                            std::size_t parts);

@@ -34,6 +34,25 @@ data::SampleGroups packs_of(const Job& job, data::Batching batching) {
   return data::pack_isf(samples, options).packs;
 }
 
+// Of one replica in a step.
+std::int64_t packs_per_step(const Job& job, const data::SampleGroups& packs) {
+  const Parallelism& p = job.parallelism;
+  if (!job.data.equal_batch) return p.micro_batches();
+  const std::int64_t unit =
+      p.virtual_pipeline_stages > 1 ? std::int64_t{p.pipeline_model_parallel_size} : 1;
+  const double samples_per_pack =
+      static_cast<double>(packs.indices.size()) / static_cast<double>(packs.size());
+  const double least = samples_per_pack * static_cast<double>(unit * p.data_parallel_size);
+  const std::int64_t units = std::llround(static_cast<double>(p.global_batch_size) / least);
+  if (units == 0)
+    throw UserError(
+        "", "data.equal_batch",
+        fmt::format("the smallest step, {} packs on each of {} replicas, has {:.1f} samples, more "
+                    "than twice parallelism.global_batch_size {}",
+                    unit, p.data_parallel_size, least, p.global_batch_size));
+  return units * unit;
+}
+
 TokenBatch tiles_of(const Encoder& encoder, std::int64_t tiles) {
   return {{{encoder.tokens_per_tile, tiles}}};
 }
@@ -45,8 +64,9 @@ data::Batches batches_of(const Job& job, data::Batching batching) {
   const Parallelism& p = job.parallelism;
   data::Batches batches;
   if (data::is_packed(batching)) {
-    batches = data::batches_of_packs(packs_of(job, batching), p.data_parallel_size,
-                                     p.micro_batches(), job.seed);
+    const data::SampleGroups packs = packs_of(job, batching);
+    batches =
+        data::batches_of_packs(packs, p.data_parallel_size, packs_per_step(job, packs), job.seed);
   } else {
     data::BatchOptions options;
     options.batching = batching;

@@ -2,7 +2,12 @@
 // replica, and what the model sees of them.
 //
 // With packs a micro-batch is one pack, whatever micro_batch_size says, and a step has as many
-// micro-batches as it would have otherwise.
+// micro-batches as it would have otherwise; or, with data.equal_batch, the number that comes
+// nearest to global_batch_size samples in the mean:
+//
+//   micro-batches per replica = round(global_batch_size / (dp * samples per pack))
+//
+// in multiples of pp if the schedule is interleaved.
 #pragma once
 
 #include "strategies/data/batching.hpp"

@@ -2,6 +2,8 @@
 // holds 1/dp of each layer and gathers the rest just before it is used
 // (strategies/lower/sharded.cpp). All replicas meet at every layer, so the slowest one's
 // micro-batch counts.
+#include <fmt/format.h>
+
 #include "sim/base/errors.hpp"
 #include "strategies/plans/partition.hpp"
 #include "strategies/plans/plans.hpp"
@@ -11,9 +13,15 @@ namespace {
 
 Plan plan_zero3(const Job& job, const CostContext&) {
   const Parallelism& p = job.parallelism;
-  if (p.pipeline_model_parallel_size != 1 || p.zero_stage != 3)
-    throw UserError("", "strategy",
-                    "zero3 needs parallelism.pipeline_model_parallel_size = 1 and zero_stage = 3");
+  std::vector<Problem> problems;
+  const auto needs = [&](const char* key, int wanted, int found) {
+    if (found != wanted)
+      problems.push_back(
+          {"", key, fmt::format("{} needs {}, found {}", job.strategy, wanted, found)});
+  };
+  needs("parallelism.pipeline_model_parallel_size", 1, p.pipeline_model_parallel_size);
+  needs("parallelism.zero_stage", 3, p.zero_stage);
+  if (!problems.empty()) throw UserError(std::move(problems));
   const std::vector<Layer> layers = layers_of(job.model);
   return plan_from(job, stages_from(job, layers, {layers.size()}));
 }

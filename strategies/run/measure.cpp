@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/base/hash.hpp"
 #include "strategies/step/plan_memory.hpp"
 
 namespace mllmsim::run {
@@ -146,6 +147,15 @@ void take_rows(Run& run, Outcome& out) {
   }
 }
 
+std::string digest_of(const std::vector<MeasuredStep>& steps) {
+  Digest digest;
+  for (const MeasuredStep& s : steps) {
+    digest.add(static_cast<std::uint64_t>(s.step));
+    digest.add(s.digest);
+  }
+  return hash_text(digest.value());
+}
+
 void measure_data(const Run& run, Outcome& out) {
   double samples = 0, tokens = 0, micro_batches = 0;
   for (const StepFigures& row : out.steps) {
@@ -179,6 +189,7 @@ Outcome measure(const Job& job, const Plan& plan, std::vector<MeasuredStep> step
   out.kernel_by_kernel = plan.encoders || job.granularity == Granularity::kernel;
   out.iteration = to_seconds(run.span()) / run.step_count();
   out.simulated_steps = static_cast<std::int64_t>(run.steps.size());
+  out.event_digest = digest_of(run.steps);
   out.facts = plan.facts;
   for (std::size_t rank = 0; rank < run.ranks(); ++rank) {
     out.stages.push_back(stage_row(run, rank));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cost_models/layers/layer_costs.hpp"
+#include "sim/account/event_digest.hpp"
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/run/path_parts.hpp"
 #include "strategies/step/simulate_plan.hpp"
@@ -155,6 +156,7 @@ MeasuredStep measured(const Accounted& s, std::int64_t step, const ShownStep& sh
   MeasuredStep out;
   out.step = step;
   out.span = s.step.span();
+  out.digest = event_digest(s.step.program, s.step.timeline);
   for (const DeviceTime& t : s.times) {
     out.busy.push_back(t.busy);
     out.bubbles.push_back(t.bubbles);

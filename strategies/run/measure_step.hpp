@@ -16,6 +16,7 @@ namespace mllmsim::run {
 struct MeasuredStep {
   std::int64_t step = 0;
   Time span{};
+  std::uint64_t digest = 0;      // of its events
   std::vector<Time> busy;        // by device
   std::vector<Bubbles> bubbles;  // by device
   std::vector<Bytes> peaks;      // activations, by device

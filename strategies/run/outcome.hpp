@@ -92,6 +92,8 @@ struct Outcome {
   bool kernel_by_kernel = false;  // what a task is: one kernel, or one pass through a chunk
   Seconds iteration{};            // mean over simulated steps
   std::int64_t simulated_steps = 0;
+  // Fingerprint of every event of the simulated steps (sim/account/event_digest.hpp), 16 digits.
+  std::string event_digest;
   double samples = 0;           // of the whole run
   double samples_per_step = 0;  // mean over steps; under packing not the global batch size
   double gpu_days = 0;          // for `samples`

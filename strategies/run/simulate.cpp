@@ -9,6 +9,7 @@
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "cost_models/layers/layer_costs.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/progress.hpp"
 #include "strategies/plans/partition.hpp"
 #include "strategies/plans/pass.hpp"
 #include "strategies/registry/registry.hpp"
@@ -24,9 +25,11 @@ run::ShownStep shown_step(const RunOptions& options) {
 
 // Steps are independent; each thread has cost memos of its own, so the order does not matter.
 std::vector<run::MeasuredStep> measure_pass(const Job& job, const Plan& plan,
-                                            const CostContext& costs, const run::ShownStep& shown) {
+                                            const CostContext& costs, const RunOptions& options) {
   const std::vector<std::int64_t> steps = plans::chosen_steps(job, *plan.pass);
+  const run::ShownStep shown = shown_step(options);
   std::vector<run::MeasuredStep> measured(steps.size());
+  if (options.progress) options.progress->begin(steps.size(), "steps");
   tbb::enumerable_thread_specific<costs::LayerCosts> thread_layers(
       [&] { return run::layer_costs(job, costs.kernels); });
   tbb::parallel_for(tbb::blocked_range<std::size_t>(0, steps.size()),
@@ -38,9 +41,19 @@ std::vector<run::MeasuredStep> measure_pass(const Job& job, const Plan& plan,
                             plans::micro_batches_of(job, *plan.pass, steps[i]);
                         measured[i] = run::measure_step(job, step_plan, own, steps[i],
                                                         i == 0 ? shown : run::ShownStep{});
+                        if (options.progress) options.progress->done(true);
                       }
                     });
   return measured;
+}
+
+// The job with as many micro-batches as the plan has: packs may ask for another number.
+Job as_planned(Job job, const Plan& plan) {
+  Parallelism& p = job.parallelism;
+  if (plan.pass)
+    p.global_batch_size =
+        plan.pass->micro_batches_per_rank * p.micro_batch_size * p.data_parallel_size;
+  return job;
 }
 
 }  // namespace
@@ -49,20 +62,22 @@ Outcome simulate(const Job& job, const costs::Calibration& calibration, const Ru
   return simulate(job, *costs::kernel_costs(calibration, job.cluster), options);
 }
 
-Outcome simulate(const Job& job, const costs::KernelCosts& kernels, const RunOptions& options) {
-  if (job.given_times) return simulate(job, options);
+Outcome simulate(const Job& asked, const costs::KernelCosts& kernels, const RunOptions& options) {
+  if (asked.given_times) return simulate(asked, options);
   const costs::ScaledCosts scaled(kernels, options.factors);
-  run::JobCosts job_costs(job, scaled);
-  const CostContext costs = job_costs.context();
+  run::JobCosts job_costs(asked, scaled);
+  CostContext costs = job_costs.context();
+  costs.progress = options.progress;
   const auto started = std::chrono::steady_clock::now();
-  const Plan plan = make_plan(job, costs);
+  const Plan plan = make_plan(asked, costs);
+  const Job job = as_planned(asked, plan);
   const std::chrono::duration<double> planning = std::chrono::steady_clock::now() - started;
-  const run::ShownStep shown = shown_step(options);
+  if (options.planned) options.planned(job, plan);
   std::vector<run::MeasuredStep> steps;
   if (plan.pass)
-    steps = measure_pass(job, plan, costs, shown);
+    steps = measure_pass(job, plan, costs, options);
   else
-    steps.push_back(run::measure_step(job, plan, costs, 0, shown));
+    steps.push_back(run::measure_step(job, plan, costs, 0, shown_step(options)));
   Outcome out = run::measure(job, plan, std::move(steps), kernels.peak());
   out.planning = Seconds{planning.count()};
   return out;

@@ -8,9 +8,12 @@
 // job.
 #pragma once
 
+#include <functional>
+
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "cost_models/kernels/scaled_costs.hpp"
 #include "strategies/job/job.hpp"
+#include "strategies/job/plan.hpp"
 #include "strategies/run/outcome.hpp"
 
 namespace mllmsim::costs {
@@ -19,10 +22,15 @@ struct Calibration;
 
 namespace mllmsim {
 
+class Progress;
+
 struct RunOptions {
   bool timeline = true;  // spans and memory of a step, most of what an outcome holds
   bool critical_path = false;
   costs::CostFactors factors{};  // some kernels take longer than the costs say
+  // Told of the plan before anything is simulated.
+  std::function<void(const Job&, const Plan&)> planned{};
+  Progress* progress = nullptr;  // told how far a long plan is, then how many steps are done
 };
 
 Outcome simulate(const Job& job, const costs::Calibration& calibration,

@@ -117,5 +117,12 @@ class Browser:
         self.send("Input.dispatchKeyEvent", type="keyDown", key=key, text=key if len(key) == 1 else "")
         self.send("Input.dispatchKeyEvent", type="keyUp", key=key)
 
+    def pixel(self, x, y):
+        """Red, green and blue of what is on the screen there."""
+        png = "data:image/png;base64," + self.send("Page.captureScreenshot", format="png")["data"]
+        return self.run(f"""(async () => {{ const i = new Image(); i.src = "{png}"; await i.decode();
+          const c = document.createElement('canvas').getContext('2d'); c.canvas.width = i.width; c.canvas.height = i.height; c.drawImage(i, 0, 0);
+          return [...c.getImageData({x}, {y}, 1, 1).data].slice(0, 3); }})()""")
+
     def screenshot(self, path, whole=False):
         path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]))

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import pandas
+import pyarrow.parquet
 
 MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 INTERNVL = "internvl-6b-20b-a100x32"
@@ -154,6 +155,164 @@ class Friendly(unittest.TestCase):
         row = self.row("short")
         self.assertEqual([row.tp, row.pp, row.dp, row.micro_batch_size, row.global_batch_size], [2, 2, 2, 2, 32])
         self.assertIn("gbs", self.mllmsim("run", "--help").stdout)
+
+    def test_short_forms_wherever_keys_are_taken(self):
+        self.mllmsim("sweep", "large.toml", "gbs=32", "--vary", "tp=1,2", "--vary", "mbs=1..4*2", "-o", "shorts")
+        rows = pandas.read_parquet(self.dir / "shorts/runs.parquet")
+        self.assertEqual(sorted(set(rows["parallelism.tensor_model_parallel_size"])), [1, 2])
+        self.assertEqual(sorted(set(rows["parallelism.micro_batch_size"])), [1, 2, 4])
+        self.mllmsim("plot", "sweep", "shorts", "--where", "mbs=2", "--x", "tp", "-o", "s.svg", "--data", "s.csv")
+        self.assertIn("mean speed-up", self.mllmsim("compare", "shorts", "--by", "mbs", "--baseline", "1").stdout)
+        (self.dir / "swept.toml").write_text((self.dir / "large.toml").read_text() + "[sweep.vary]\npp = [1, 2]\n")
+        self.mllmsim("sweep", "swept.toml", "-o", "swept")
+        self.assertIn("parallelism.pipeline_model_parallel_size", pandas.read_parquet(self.dir / "swept/runs.parquet"))
+
+    # Packs of a and b hold more samples than micro-batches of 2: with equal_batch a step has fewer of them.
+    def test_packs_at_equal_samples_per_step(self):
+        set_up = ["large.toml", "data.set=a.json", "mbs=2", "gbs=64", "data.batching=isf"]
+        rows = {}
+        for name, more in (("as-many", []), ("equal", ["data.equal_batch=true"])):
+            self.mllmsim("run", *set_up, *more, "-o", name)
+            rows[name] = self.row(name)
+            steps = pandas.read_parquet(self.dir / name / "steps.parquet")
+            self.assertEqual(rows[name].micro_batches, steps.micro_batches[0])
+        per_pack = rows["equal"].samples_per_micro_batch * rows["equal"].dp
+        self.assertLessEqual(abs(rows["equal"].samples_per_step - 64), per_pack / 2 + 1)
+        self.assertLess(abs(rows["equal"].samples_per_step - 64), abs(rows["as-many"].samples_per_step - 64))
+        self.mllmsim("run", *set_up[:-1], "data.equal_batch=true", "-o", "unpacked")
+        self.assertEqual(self.row("unpacked").samples_per_step, 64)
+
+    def test_equal_batches_where_there_can_be_none(self):
+        error = self.mllmsim("run", "large.toml", "data.equal_batch=true", code=2).stderr
+        self.assertIn("data.equal_batch: needs data.set", error)
+        error = self.mllmsim("run", "large.toml", "data.set=a.json", "gbs=8", "data.batching=isf", "data.pack_tokens=9000",
+                             "data.pack_tiles=30", "data.equal_batch=true", code=2).stderr
+        self.assertIn("data.equal_batch=true: data.equal_batch: the smallest step", error)
+
+    def test_limits_of_packs_in_a_scenario(self):
+        for change, words in (("data.pack_tokens=0", "positive"), ("data.pack_tokens=-4", "positive"),
+                              ("data.pack_tokens=100", "at least the 949 tokens of the longest sample"),
+                              ("data.pack_tiles=1", "at least the 3 tiles"), ("data.keep_tokens=5000", "at most the 949 tokens")):
+            error = self.mllmsim("run", "large.toml", "data.set=a.json", "data.batching=isf", change, code=2).stderr
+            self.assertIn(words, error)
+            self.assertIn(change.split("=")[0], error)
+        for option, value in (("--keep-t", 0), ("--keep-t", -1), ("--keep-t", 5000), ("--keep-v", 0)):
+            self.assertIn(option, self.mllmsim("pack", "a.json", option, value, code=2).stderr)
+
+    def test_what_cannot_be_planned_is_not_what_does_not_fit(self):
+        self.mllmsim("sweep", "large.toml", "--vary", "pp=1,2,3", "--vary", 'cluster.gpu_memory="6 GiB","80 GiB"',
+                     "--strategies", "baseline,fsdp", "-o", "kinds")
+        rows = pandas.read_parquet(self.dir / "kinds/runs.parquet")
+        planned, misfits, fit = ~rows.feasible, rows.feasible & ~rows.fits, rows.fits
+        self.assertEqual([len(rows), planned.sum(), misfits.sum(), fit.sum()], [12, 8, 2, 2])
+        self.assertTrue(rows[planned].drop(columns=["simulated_steps"])[["iteration_s", "gpu_days", "days", "mfu", "bubble_share",
+                        "peak_memory_bytes", "samples_per_step"]].isna().all(axis=None))
+        self.assertFalse(rows[~planned].iteration_s.isna().any())
+        self.assertTrue(rows[rows["parallelism.pipeline_model_parallel_size"] == 3].tp.isna().all())
+        text = self.mllmsim("sweep", "large.toml", "--vary", "pp=1,2,3", "--vary", 'cluster.gpu_memory="6 GiB","80 GiB"',
+                            "--strategies", "baseline,fsdp", "-o", "kinds").stdout
+        self.assertIn("12 points: 2 fit, 2 do not fit in memory, 8 cannot be planned", text)
+        self.assertIn("fsdp needs", " ".join(rows.reason))
+        self.assertNotIn("zero3 needs", " ".join(rows.reason))
+        compared = self.compare("kinds")
+        self.assertEqual(sum(c["iteration_s"] is None for c in compared), 8)
+        self.assertTrue(all(isinstance(c["parallelism.pipeline_model_parallel_size"], int) for c in compared))
+        text = self.mllmsim("compare", "kinds", "--by", "strategy").stdout
+        self.assertIn("cannot be planned", text)
+        self.assertIn("does not fit", text)
+        points = json.loads(self.mllmsim("sweep", "large.toml", "--vary", "pp=1,3", "-o", "two", "--json").stdout)["points"]
+        self.assertEqual([p["mfu"] is None for p in points], [False, True])
+
+    def test_tables_without_the_new_columns_still_read(self):
+        old = pyarrow.parquet.read_table(self.dir / "large/runs.parquet").drop_columns(["feasible"])
+        (self.dir / "old").mkdir()
+        for file in (self.dir / "large").glob("*.parquet"):
+            if file.stem not in ("gaps", "plan"):
+                (self.dir / "old" / file.name).write_bytes(file.read_bytes())
+        pyarrow.parquet.write_table(old, self.dir / "old/runs.parquet")
+        self.assertEqual(self.compare("old")[0]["feasible"], True)
+        self.mllmsim("report", "old", "-o", "old.html")
+
+    def test_refusals_of_strategies_name_file_line_and_key(self):
+        error = self.mllmsim("run", "large.toml", "strategy.name=fsdp", code=2).stderr
+        self.assertRegex(error, r"large.toml:4:\d+: parallelism.zero_stage: fsdp needs 3, found 0")
+
+    def explain(self, *arguments):
+        return json.loads(self.mllmsim("explain", *arguments, "--json").stdout)
+
+    def test_a_plan_that_does_not_fit_is_helped(self):
+        e = self.explain("large.toml", "cluster.gpu_memory=9 GiB", "mbs=2")
+        self.assertFalse(e["fits"])
+        tried = {r["remedy"]: r for r in e["remedies"]}
+        for name in ("full recompute", "selective recompute", "micro-batch 1", "tp 2", "pp 2", "distributed optimizer",
+                     "strategy omnibal", "strategy optimus", "strategy omnibal+optimus", "strategy zero3"):
+            self.assertIn(name, tried)
+        helped = [r for r in e["remedies"] if r.get("fits")]
+        self.assertTrue(helped)
+        self.assertEqual(helped, e["remedies"][:len(helped)])
+        self.assertEqual([r["gain"] for r in helped], sorted((r["gain"] for r in helped), reverse=True))
+        best = helped[0]
+        run = json.loads(self.mllmsim("run", "large.toml", "cluster.gpu_memory=9 GiB", "mbs=2", *best["change"].split(),
+                                      "--json", "-o", "best").stdout)["runs"][0]
+        self.assertEqual([run["fits"], run["iteration_s"], run["peak_memory_bytes"]],
+                         [True, best["iteration_s"], best["peak_memory_bytes"]])
+
+    def test_two_remedies_where_one_does_not_do(self):
+        e = self.explain("large.toml", "cluster.gpu_memory=6 GiB", "mbs=2")
+        helped = [r["remedy"] for r in e["remedies"] if r.get("fits")]
+        self.assertTrue(helped)
+        self.assertTrue(all(" and " in name for name in helped), helped)
+
+    def test_a_plan_that_fits_is_told_of_other_strategies(self):
+        e = self.explain("large.toml", "data.set=a.json", "pp=2")
+        self.assertTrue({"strategy omnibal", "strategy optimus", "strategy omnibal+optimus"} <= {r["remedy"] for r in e["remedies"]})
+        self.assertNotIn("distributed optimizer", {r["remedy"] for r in e["remedies"]})
+
+    def test_huge_jobs_say_how_large_they_are(self):
+        error = self.mllmsim("run", "large.toml", "gbs=1000000000", code=2).stderr
+        self.assertIn("parallelism.global_batch_size: 125000000 micro-batches of a pipeline are too many", error)
+        self.assertIn("2 points\n", self.mllmsim("sweep", "large.toml", "--vary", "tp=1,2", "-o", "said").stderr)
+        quiet = self.mllmsim("run", "large.toml", "-o", "quiet").stderr
+        self.assertNotIn("tasks", quiet)
+        started = subprocess.Popen([MLLMSIM, "run", "internvl-1.2m-a100x32", "gbs=4", "mbs=1", "granularity=kernel", "-o", "big"],
+                                   cwd=self.dir, stderr=subprocess.PIPE, text=True)
+        try:
+            self.assertRegex(started.stderr.readline(), r"about 317 k steps of .* tasks, .* in all, which may take .*data.steps=32")
+        finally:
+            started.kill()
+            started.communicate()
+
+    def test_what_to_measure_first(self):
+        text = self.mllmsim("run", "large.toml", "-o", "measured").stdout
+        self.assertIn("measure first: ", text)
+        command = "mllmsim calibrate gaps measured --top 5 --out shapes.jsonl && mllmsim-calibrate --shapes shapes.jsonl"
+        self.assertIn(command, " ".join(text.split()))
+        gaps = pandas.read_parquet(self.dir / "measured/gaps.parquet")
+        self.assertEqual(len(gaps), 5)
+        self.assertTrue(gaps.share.is_monotonic_decreasing)
+        listed = self.mllmsim("calibrate", "gaps", "measured", "--top", 5, "--out", "shapes.jsonl").stdout
+        for kernel in gaps.kernel:
+            self.assertIn(kernel, listed)
+        self.assertEqual(len((self.dir / "shapes.jsonl").read_text().splitlines()), 5)
+        self.mllmsim("report", "measured", "-o", "m.html")
+        page = (self.dir / "m.html").read_text()
+        self.assertIn("These 5 measurements would replace", page)
+        self.assertIn("mllmsim-calibrate --shapes", page)
+        shown = self.mllmsim("calibrate", "show", "a100-sxm4-80g").stdout
+        self.assertIn("measure first", shown)
+        self.assertIn("mllmsim-calibrate --shapes", " ".join(shown.split()))
+
+    def test_a_picture_of_nothing(self):
+        for kind in ("validation", "packing"):
+            self.assertIn("nothing: no such file", self.mllmsim("plot", kind, "nothing", code=2).stderr)
+        self.assertIn("is a directory", self.mllmsim("plot", "packing", "large", code=2).stderr)
+
+    def test_an_image_that_patches_do_not_fill(self):
+        encoder = ('model.encoders=[{num_hidden_layers=2, hidden_size=512, num_attention_heads=8, intermediate_size=1024, '
+                   'image_size=384, patch_size=14, class_token=false, projector="linear"}]')
+        self.mllmsim("run", "large.toml", encoder, "data.tiles_per_sample=1", "-o", "floor")
+        error = self.mllmsim("run", "large.toml", encoder, "data.tiles_per_sample=2", code=2).stderr
+        self.assertIn("2 tiles x 729", error)
 
     def test_a_data_set_replaces_uniform_samples(self):
         run = self.mllmsim("run", INTERNVL, "data.set=internvl-1.2m", "data.steps=1", "--json", "-o", "set")

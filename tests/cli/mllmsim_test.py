@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNS = ROOT / "scenarios" / "runs"
 INTERNVL = str(RUNS / "internvl-6b-20b-a100x32.toml")
 OPTIMUS = str(RUNS / "vit-22b-gpt-175b-h100x3072.toml")
-TABLES = ["runs", "plan", "stages", "steps", "spans", "memory"]
+TABLES = ["runs", "plan", "stages", "steps", "spans", "memory", "gaps"]
 
 
 class Cli(unittest.TestCase):

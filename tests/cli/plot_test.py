@@ -18,7 +18,8 @@ MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN = ROOT / "scenarios" / "runs" / "internvl-6b-20b-a100x32.toml"
 MEGATRON = "parallelism.use_tp_pp_dp_mapping=false"  # ranks: tp fastest, then dp, then pp
-WORDS = ["run", "strategy", "scenario_hash", "model", "cluster", "work", "calibration_hash", "granularity", "reason"]
+WORDS = ["run", "strategy", "scenario_hash", "model", "cluster", "work", "calibration_hash", "granularity", "reason",
+         "event_digest"]
 A100 = ROOT / "cost_models" / "calibrations" / "a100-sxm4-80g.json"
 
 
@@ -103,7 +104,7 @@ class PlotRun(unittest.TestCase):
         self.plot("timeline", "a", "b", "-o", "t.svg")
         texts = self.texts("t.svg")
         self.assertEqual(texts.count("stage 0"), 2)
-        for text in ["forward, LLM", "bubble pp_warmup", "pp communication"]:
+        for text in ["forward, LLM", "pipeline warm-up", "transfer between stages"]:
             self.assertEqual(texts.count(text), 1, text)
         for text in ["(balanced)", "time (s)"]:
             self.assertEqual(sum(text in t for t in texts), 1, text)
@@ -136,16 +137,77 @@ class PlotRun(unittest.TestCase):
         (self.dir / "sweep").mkdir()
         pyarrow.parquet.write_table(table.cast(pyarrow.schema(words)), self.dir / "sweep/runs.parquet")
         self.plot("sweep", "sweep", "--y", "mfu")
-        for text in ["mfu over cluster.nodes", "baseline", "balanced", "4", "8"]:
+        for text in ["internvl-6b-20b: MFU over nodes", "MFU (share of peak)", "baseline", "balanced", "4", "8"]:
             self.assertIn(text, self.texts("sweep/sweep.svg"))
         self.assertIn("there are run, strategy", self.plot("sweep", "sweep", "--y", "joy", code=2).stderr)
+
+    def many_lines(self, strategies):
+        """A sweep of so many strategies over 2 sizes of a pipeline and 3 clusters."""
+        run = pandas.read_parquet(self.dir / "a/runs.parquet")
+        key = "parallelism.pipeline_model_parallel_size"
+        tables = [run.assign(strategy=f"s{s}", gpu_days=10.0 + s + n, **{key: p, "cluster.nodes": n})
+                  for s in range(strategies) for p in [2, 4] for n in [4, 8, 16]]
+        table = pyarrow.Table.from_pandas(pandas.concat(tables), preserve_index=False)
+        words = [pyarrow.field(f.name, pyarrow.string() if f.name in WORDS else f.type) for f in table.schema]
+        (self.dir / "many").mkdir(exist_ok=True)
+        pyarrow.parquet.write_table(table.cast(pyarrow.schema(words)), self.dir / "many/runs.parquet")
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_a_sweep_of_many_lines_has_a_panel_for_each_value(self):
+        self.many_lines(5)
+        self.plot("sweep", "many", "-o", "many.svg")
+        texts = self.texts("many.svg")
+        for text in ["nodes 4", "nodes 8", "nodes 16", "s0", "s4", "internvl-6b-20b: GPU-days over pipeline-parallel size"]:
+            self.assertEqual(texts.count(text), 1, text)
+        self.assertEqual(texts.count("pipeline-parallel size"), 3)
+        self.plot("speedup", "many", "-o", "faster.svg")
+        self.assertIn("nodes 16", self.texts("faster.svg"))
+
+    def test_too_many_lines_for_panels_names_the_choices(self):
+        self.many_lines(13)
+        error = self.plot("sweep", "many", "-o", "many.svg", code=2).stderr
+        self.assertIn("39 lines are too many", error)
+        self.assertIn("cluster.nodes=4, 8 or 16", error)
+        self.assertIn("strategy=s0, s1,", error)
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_memory_is_a_stack_for_each_stage(self):
+        self.plot("memory", "a", "--data", "m.csv", "-o", "m.svg")
+        texts = self.texts("m.svg")
+        for text in ["stage 0", "stage 3", "weights", "optimizer states", "activations and buffers", "what a GPU has"]:
+            self.assertEqual(texts.count(text), 1, text)
+        stage = pandas.read_parquet(self.dir / "a/stages.parquet").loc[0]
+        rows = pandas.read_csv(self.dir / "m.csv")
+        own = rows[rows.panel == "stage 0"]
+        self.assertAlmostEqual(own[own.name == "weights"].y.max(), stage.weights_bytes / 2**30, places=3)
+        peak = pandas.read_parquet(self.dir / "a/memory.parquet").query("replica == 0 and stage == 0").memory_bytes.max()
+        self.assertAlmostEqual(own[own.name == "activations and buffers"].y.max(), peak / 2**30, places=3)
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_hatches_are_wide_and_an_svg_knows_the_dark(self):
+        self.plot("bubbles", "a", "-o", "b.svg")
+        svg = (self.dir / "b.svg").read_text()
+        self.assertIn("prefers-color-scheme: dark", svg)
+        self.assertIn("stroke:rgb(112,112,112)", svg.replace(" ", ""))
+        self.assertIn('stroke-width="2.00"', svg)
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_kernels_of_encoder_and_llm_differ(self):
+        for strategy in ["baseline", "omnibal", "optimus"]:
+            subprocess.run([MLLMSIM, "run", str(ROOT / "scenarios/runs/vit-3b-gpt-11b-a100x8.toml"), "granularity=kernel", "-s", strategy, "-o", "k"],
+                           cwd=self.dir, check=True, capture_output=True)
+            self.plot("timeline", "k", "-o", "k.svg")
+            texts = self.texts("k.svg")
+            for text in ["forward, encoder", "forward, LLM", "backward, encoder", "backward, LLM"]:
+                self.assertIn(text, texts, strategy)
+            self.assertNotIn("forward", texts)
 
     @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
     def test_packs(self):
         (self.dir / "lengths.csv").write_text("vit_num,token_num\n" + "".join(f"{1 + i % 7},{100 + 37 * i % 900}\n" for i in range(200)))
         subprocess.run([MLLMSIM, "pack", "lengths.csv", "--algorithm", "isf", "-o", "packs.parquet"], cwd=self.dir, check=True, capture_output=True)
         self.plot("packing", "packs.parquet", "-o", "p.svg")
-        for text in ["tiles a micro-batch", "tokens a micro-batch", "before: random micro-batches", "after: packs"]:
+        for text in ["tiles per micro-batch", "tokens per micro-batch", "before: random micro-batches", "after: packs"]:
             self.assertIn(text, self.texts("p.svg"))
 
     @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
@@ -154,6 +216,12 @@ class PlotRun(unittest.TestCase):
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), self.dir / "validation.parquet")
         self.plot("validation", ".", "-o", "v.svg")
         self.assertIn("1 of 2 predictions within 10 % of what was published", self.texts("v.svg"))
+        rows += [{**rows[0], "metric": "gpu_days", "predicted": 20.0, "published": 20.0}]
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), self.dir / "validation.parquet")
+        self.plot("validation", ".", "-o", "v.svg")
+        for text in ["step time (s)", "2, median error 27.5 %", "GPU-days", "1, median error 0.0 %"]:
+            self.assertIn(text, self.texts("v.svg"))
+        self.assertEqual(self.texts("v.svg").count("published"), 2)
 
     def test_mistakes_say_what_exists(self):
         self.plot("packing", "a", "b", code=2)
@@ -169,7 +237,7 @@ class PlotRun(unittest.TestCase):
         error = self.plot("bubbles", "a", "-o", "none.png", code=3, PATH=str(self.dir)).stderr
         self.assertIn("gnuplot-nox", error)
         self.assertFalse((self.dir / "none.png").exists())
-        self.assertIn("box,pp_other,", (self.dir / "none.csv").read_text())
+        self.assertIn("box,waiting for a neighbour stage,", (self.dir / "none.csv").read_text())
 
 
 if __name__ == "__main__":

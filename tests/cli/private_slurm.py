@@ -1,12 +1,14 @@
 """A Slurm of its own on this machine: munged, slurmctld and slurmd with their own ports, keys and directory, started and
-stopped by the test that needs them. Works as root or not, without systemd, cgroups or a resolvable host name."""
+stopped by the test that needs them, also if that is killed. Works as root or not, without systemd, cgroups or a resolvable host name."""
 
 import getpass
+import json
 import os
 import pathlib
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -58,10 +60,40 @@ def program(name):
     return found
 
 
+# Runs the daemons for the test, and outlives it: when the pipe from the test closes, because it is done or because it was
+# killed, whatever the daemons started ends too and the directory goes.
+GUARD = """
+import ctypes, json, os, pathlib, shutil, signal, subprocess, sys, time
+ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: what daemons leave behind becomes ours
+daemons = []
+for line in sys.stdin:
+    command, output, environment = json.loads(line)
+    with open(output, "w") as out:
+        daemons.append(subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True))
+def children():
+    return [int(c) for c in pathlib.Path("/proc/self/task", str(os.getpid()), "children").read_text().split()]
+for daemon in reversed(daemons):
+    daemon.terminate()
+for daemon in daemons:
+    try:
+        daemon.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        daemon.kill()
+        daemon.wait()
+end = time.monotonic() + 10
+while time.monotonic() < end and (left := children()):
+    for child in left:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+shutil.rmtree(sys.argv[1], ignore_errors=True)
+"""
+
+
 class PrivateSlurm:
     def __enter__(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="slurm-"))
-        self.processes = []
+        self.guard = subprocess.Popen([sys.executable, "-c", GUARD, str(self.dir)], stdin=subprocess.PIPE, text=True,
+                                      start_new_session=True)
         try:
             self.dir.chmod(0o755)
             for name in ["state", "spool"]:
@@ -74,7 +106,7 @@ class PrivateSlurm:
                                                  controller_port=free_port(), node_port=free_port()))
             # Without a mounted /sys/fs/cgroup slurmd would not find out which cgroups there are; it uses none of them.
             (self.dir / "cgroup.conf").write_text(f"CgroupPlugin=cgroup/v1\nCgroupMountpoint={self.dir}/spool\n")
-            self.environment = os.environ | {"SLURM_CONF": str(self.config)}
+            self.environment = dict(os.environ) | {"SLURM_CONF": str(self.config)}
             self.start("munged", "--foreground", "--force", "--num-threads=1", f"--key-file={key}", f"--socket={self.dir}/munge.socket",
                        f"--pid-file={self.dir}/munge.pid", f"--log-file={self.dir}/munge.log", f"--seed-file={self.dir}/munge.seed")
             self.until(lambda: (self.dir / "munge.socket").exists(), "munged did not start")
@@ -87,21 +119,13 @@ class PrivateSlurm:
         return self
 
     def __exit__(self, *_):
-        for process in reversed(self.processes):
-            process.terminate()
-        for process in self.processes:
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        shutil.rmtree(self.dir, ignore_errors=True)
+        self.guard.stdin.close()
+        self.guard.wait()
 
     def start(self, name, *arguments):
-        output = open(self.dir / f"{name}.out", "w")
-        self.processes.append(subprocess.Popen([program(name), *map(str, arguments)], env=getattr(self, "environment", None),
-                                               stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True))
-        output.close()
+        command = [program(name), *map(str, arguments)]
+        self.guard.stdin.write(json.dumps([command, str(self.dir / f"{name}.out"), dict(self.environment)]) + "\n")
+        self.guard.stdin.flush()
 
     def ask(self, *command):
         done = subprocess.run([program(command[0]), *map(str, command[1:])], env=self.environment, capture_output=True, text=True)

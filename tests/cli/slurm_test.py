@@ -54,7 +54,7 @@ class Slurm(unittest.TestCase):
     def test_an_array_and_a_merge_give_the_bytes_of_one_sweep(self):
         done = self.run_mllmsim("sweep", *SHORT, "--out", "s", "--launch", "slurm", "--shards", 3, "--partition", "short")
         self.assertRegex(done.stderr, r"submitted Slurm jobs \d+ \(3 shards\) and \d+ \(merge\)")
-        self.assertIn("6 points, 6 feasible", done.stdout)
+        self.assertIn("6 points: 6 fit", done.stdout)
         self.run_mllmsim("sweep", *SHORT, "--out", "whole")
         self.same("s", "whole")
 
@@ -102,6 +102,36 @@ class Slurm(unittest.TestCase):
         # A scenario that is wrong is refused before it is submitted.
         self.run_mllmsim("sweep", *SHORT, "--vary", "cluster.gpus=1", "--launch", "slurm", "--out", "s", code=2)
         self.assertFalse((self.dir / "s").exists())
+
+
+class KilledTest(unittest.TestCase):
+    SCRIPT = "import time, private_slurm\nwith private_slurm.PrivateSlurm() as slurm:\n  print(slurm.dir, flush=True)\n  time.sleep(600)"
+
+    @staticmethod
+    def processes(directory):
+        """Those that have the directory on their command line."""
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if directory.encode() in path.read_bytes():
+                    found.append(int(path.parent.name))
+            except OSError:  # it has gone
+                pass
+        return found
+
+    def test_leaves_no_daemon_behind(self):
+        for how in [signal.SIGKILL, signal.SIGTERM]:
+            test = subprocess.Popen([sys.executable, "-B", "-c", self.SCRIPT], cwd=pathlib.Path(__file__).parent,
+                                    stdout=subprocess.PIPE, text=True)
+            directory = test.stdout.readline().strip()
+            self.assertGreaterEqual(len(self.processes(directory)), 3, "munged, slurmctld, slurmd")
+            test.send_signal(how)
+            test.communicate()
+            end = time.monotonic() + 60
+            while time.monotonic() < end and (self.processes(directory) or pathlib.Path(directory).exists()):
+                time.sleep(0.1)
+            self.assertEqual(self.processes(directory), [], how)
+            self.assertFalse(pathlib.Path(directory).exists(), how)
 
 
 if __name__ == "__main__":

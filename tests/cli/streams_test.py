@@ -76,8 +76,8 @@ class StandardOutput(Cli):
                 done = subprocess.run([MLLMSIM, *command], cwd=self.dir, stdout=write, stderr=subprocess.PIPE, text=True)
                 self.assertEqual(done.returncode, READER_GONE, done.stderr)
                 self.assertNotIn("error", done.stderr)
-        self.assertEqual(self.tables_in("ran"), ["memory.parquet", "plan.parquet", "runs.parquet", "spans.parquet",
-                                                 "stages.parquet", "steps.parquet"])
+        self.assertEqual(self.tables_in("ran"), ["gaps.parquet", "memory.parquet", "plan.parquet", "runs.parquet",
+                                                 "spans.parquet", "stages.parquet", "steps.parquet"])
         self.assertEqual(len(pandas.read_parquet(self.dir / "swept/runs.parquet")), 2)
         self.assertEqual(self.tables_in("shown"), ["v.parquet"])
 
@@ -99,6 +99,23 @@ class StandardError(Cli):
     def test_a_mistake_has_its_exit_code_without_it(self):
         for redirect in ("2>&-", "2>/dev/full"):
             self.assertEqual(self.run_shell("run", "nothing", redirect=redirect).returncode, 2)
+
+    def test_a_long_plan_says_how_far_it_is_on_a_terminal_only(self):
+        words = [MLLMSIM, "run", "vit-3b-gpt-11b-a100x8", "gbs=256", "--out", "out"]
+        done = subprocess.run(words, cwd=self.dir, capture_output=True, text=True, timeout=600)
+        self.assertNotIn("steps of planning", done.stderr)
+        reader, writer = os.openpty()
+        with subprocess.Popen(words, cwd=self.dir, stdout=subprocess.DEVNULL, stderr=writer) as running:
+            os.close(writer)
+            talk = b""
+            try:
+                while chunk := os.read(reader, 4096):
+                    talk += chunk
+            except OSError:  # how a terminal ends
+                pass
+        os.close(reader)
+        self.assertEqual(running.returncode, 0, talk)
+        self.assertIn(b"17 of 17 steps of planning", talk)
 
 
 class Names(Cli):
@@ -168,7 +185,7 @@ class Mistakes(Cli):
                     self.assertIn("expected the directory of a run", self.run_mllmsim(*command, word, code=2))
             for command in (["plot", "validation"], ["plot", "packing"]):
                 with self.subTest(command=command, word=word[:10]):
-                    self.assertIn("cannot read", self.run_mllmsim(*command, word, code=3))
+                    self.assertIn(word[:10], self.run_mllmsim(*command, word, code=2))
 
     def test_directories_as_calibrations(self):
         for command in (["show"], ["fit", "--out", "x"], ["import", "nccl"], ["import", "kineto"], ["scale"]):
@@ -178,7 +195,7 @@ class Mistakes(Cli):
         reason = "a step would take longer than 292 years"
         for run, change in (("vit-22b-gpt-175b-h100x3072", "cluster.nic_bandwidth=1 b/s"),
                             (RUN, "software.host_time_per_kernel=1000000 s")):
-            self.assertIn(f"error: {run}: {reason}", self.run_mllmsim("run", run, change, code=2))
+            self.assertRegex(self.run_mllmsim("run", run, change, code=2), rf"error: .*{pathlib.Path(run).stem}\.toml: {reason}")
         for part in ("gemm", "attention", "memory_bound", "collectives"):
             for factor in ("1e12", "1e300"):
                 with self.subTest(part=part, factor=factor):

@@ -131,7 +131,7 @@ class OptimusTrace(unittest.TestCase):
         cls.threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in cls.events if e["name"] == "thread_name"}
 
     def test_a_stream_has_one_number_on_every_rank(self):
-        self.assertTrue(any("encoder_send_next" in name for name in self.threads.values()))
+        self.assertTrue(any("encoder: sending to the next stage" in name for name in self.threads.values()))
         numbers = {(thread, name) for (rank, thread), name in self.threads.items()}
         self.assertEqual(len(numbers), len({thread for thread, name in numbers}))
         self.assertEqual(len(numbers), len({name for thread, name in numbers}))
@@ -148,12 +148,12 @@ class OptimusTrace(unittest.TestCase):
         # An arrow starts with its send and ends in the last nanosecond of its receive.
         self.assertEqual(collections.Counter((e["pid"], e["tid"], round(1000 * e["ts"])) for e in starts.values()), transfers("pp_send"))
         self.assertEqual(collections.Counter((e["pid"], e["tid"], round(1000 * e["ts"]) + 1) for e in ends.values()), transfers("pp_recv"))
-        other_end = {"send_next": "recv_prev", "send_prev": "recv_next"}
+        other_end = {"sending to the next stage": "receiving from the previous stage", "sending to the previous stage": "receiving from the next stage"}
         for i, start in starts.items():
-            sent = self.threads[start["pid"], start["tid"]].split()[-1]
-            received = self.threads[ends[i]["pid"], ends[i]["tid"]].split()[-1]
-            group, way = sent.split("_", 1)
-            self.assertEqual(received, f"{group}_{other_end[way]}")
+            sent = self.threads[start["pid"], start["tid"]].split(" ", 2)[-1]
+            received = self.threads[ends[i]["pid"], ends[i]["tid"]].split(" ", 2)[-1]
+            group, way = sent.split(": ") if ": " in sent else ("", sent)
+            self.assertEqual(received, f"{group}: {other_end[way]}" if group else other_end[way])
             self.assertNotEqual(start["pid"], ends[i]["pid"])
 
 

@@ -11,13 +11,14 @@ import csv
 import io
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).parent
 STEPS = 4  # of a pass over a data set
-NOT_FIGURES = {"scenario_hash", "calibration_hash", "seed", "plan", "stages", "steps"}
+NOT_FIGURES = {"scenario_hash", "calibration_hash", "event_digest", "seed", "plan", "stages", "steps"}
 STAGE_COLUMNS = [
     "blocks", "recomputed_blocks", "parameters", "forward_s", "backward_s", "busy_s", "bubble_s",
     "weights_bytes", "gradients_bytes", "optimizer_bytes", "peak_activations_bytes", "peak_memory_bytes",
@@ -36,7 +37,15 @@ def listed(program, section):
 
 
 def digits(value):
+    if value is None:  # what a run does not have
+        return ""
     return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def reason(stderr):
+    """The last problem, with the run's name for its file, wherever that lies."""
+    text = stderr.strip().splitlines()[-1].split(": ", 1)[-1]
+    return re.sub(r"\S*/(\S+)\.toml(:\d+)*: ", r"\1: ", text)
 
 
 def figures(program, run, strategy, out):
@@ -51,7 +60,7 @@ def figures(program, run, strategy, out):
     head = {"run": run, "strategy": strategy}
     if result.returncode != 0:
         assert result.returncode == 2, result.stderr
-        return [head | {"refused": result.stderr.strip().splitlines()[-1].split(": ", 1)[-1]}], []
+        return [head | {"refused": reason(result.stderr)}], []
     found = json.loads(result.stdout)["runs"][0]
     row = head | {k: digits(v) for k, v in found.items() if k not in NOT_FIGURES}
     stages = [head | {"stage": str(s["stage"])} | {c: digits(s[c]) for c in STAGE_COLUMNS} for s in found["stages"]]

@@ -24,7 +24,7 @@ def main():
         prefix = scratch / "moved"
         run("cmake", "--install", sys.argv[1], "--prefix", scratch / "installed")
         (scratch / "installed").rename(prefix)  # a package may be moved
-        run("cmake", "-S", HERE, "-B", scratch / "build", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Debug")
+        run("cmake", "-G", "Ninja", "-S", HERE, "-B", scratch / "build", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Debug")
         run("cmake", "--build", scratch / "build")
         needed = run("readelf", "-d", scratch / "build" / "predict")
         assert "arrow" not in needed and "parquet" not in needed, needed

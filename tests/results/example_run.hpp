@@ -21,7 +21,7 @@ inline RunResult example_run() {
   run.scenario_hash = "5ce7a10";
   run.calibration_hash = "ca11b";
   run.seed = 7;
-  run.granularity = "stage";
+  run.granularity = Granularity::stage;
   run.gpus = 16;
   run.tp = 4;
   run.pp = 2;
@@ -34,6 +34,7 @@ inline RunResult example_run() {
   run.parameters = 8'000'000'000;
   run.iteration = Seconds{10};
   run.simulated_steps = 2;
+  run.event_digest = "e4e27d16e57";
   run.samples = 1.2e6;
   run.samples_per_step = 64;
   run.gpu_days = 34.722;

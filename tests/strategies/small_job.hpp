@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cost_models/calibration/calibrated_costs.hpp"
+#include "cost_models/calibration/calibration.hpp"
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "cost_models/layers/layer_costs.hpp"
 #include "strategies/registry/registry.hpp"
@@ -72,11 +73,17 @@ struct Simulated : SimulatedStep {
   std::vector<DeviceTime> devices;
 };
 
+// Read once: properties cost thousands of jobs.
+inline const Calibration& a100() {
+  static const Calibration calibration =
+      read_calibration(MLLMSIM_SOURCE_DIR "/cost_models/calibrations/a100-sxm4-80g.json");
+  return calibration;
+}
+
 // What one needs to cost a job; kept alive together.
 struct JobCosts {
   explicit JobCosts(const Job& job)
-      : kernels(read_kernel_costs(MLLMSIM_SOURCE_DIR "/cost_models/calibrations/a100-sxm4-80g.json",
-                                  job.cluster)),
+      : kernels(kernel_costs(a100(), job.cluster)),
         own(job, *kernels),
         layers(own.context().layers) {}
   CostContext context() { return own.context(); }

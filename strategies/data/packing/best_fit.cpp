@@ -15,11 +15,6 @@ constexpr double kFullestTokens = 0.997;
 using PackIndex = std::uint32_t;
 constexpr PackIndex kNoPack = 0xffffffff;
 
-struct Item {
-  Sample sample;
-  SampleIndex index;
-};
-
 // A stable pass of radix sort, by 16 bits of a key. The items `from` may be anything item_of()
 // makes an Item of.
 template <class From, class ItemOf, class Digit>

@@ -7,13 +7,6 @@
 namespace mllmsim::data {
 namespace {
 
-// Carries its sizes along: a shuffled list of indices would fetch every sample from anywhere in
-// memory.
-struct Item {
-  Sample sample;
-  SampleIndex index;
-};
-
 class Pool {
  public:
   Pool(std::span<const Sample> samples, const PackLimits& limits, Packing& packing)

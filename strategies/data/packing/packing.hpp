@@ -12,6 +12,13 @@ namespace mllmsim::data {
 
 using PackLimits = Load;  // Q_v and Q_t
 
+// Carries its sizes along: a shuffled list of indices would fetch every sample from anywhere in
+// memory.
+struct Item {
+  Sample sample;
+  SampleIndex index;
+};
+
 struct Packing {
   SampleGroups packs;
   std::vector<SampleIndex> oversized;  // ascending

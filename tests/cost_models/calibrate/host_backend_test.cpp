@@ -9,7 +9,7 @@
 #include "cost_models/calibrate/rendezvous.hpp"
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/base/errors.hpp"
-#include "tests/cost_models/calibrate/temporary.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace mllmsim::calibrate {
 using namespace costs;
@@ -82,13 +82,13 @@ TEST(HostBackend, HeaderSaysItIsACpuInFloat32) {
 
 TEST(Rendezvous, NodesReadWhatNodeZeroLeft) {
   const TemporaryDirectory directory;
-  const std::string file = (directory.path / "meet").string();
+  const std::string file = (directory / "meet").string();
   const std::string bytes("\0id\n", 4);
   EXPECT_EQ(exchange({file, 2, 0}, "n2r16", bytes), bytes);
   EXPECT_EQ(exchange({file, 2, 1}, "n2r16", ""), bytes);
   EXPECT_THROW(exchange({file, 2, 0}, "n2r16", bytes), UserError);  // left from an earlier run
   clean_up({file, 2, 0}, "n2r16");
-  EXPECT_TRUE(std::filesystem::is_empty(directory.path));
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
 }  // namespace

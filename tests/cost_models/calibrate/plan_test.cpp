@@ -7,7 +7,7 @@
 
 #include "cost_models/calibrate/shapes.hpp"
 #include "sim/base/errors.hpp"
-#include "tests/cost_models/calibrate/temporary.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace mllmsim::calibrate {
 using namespace costs;
@@ -113,7 +113,7 @@ TEST(Plan, RejectsAModelThatDoesNotDivide) {
 
 TEST(Shapes, AGemmWithoutPassStandsForThreeAndResultsAreIgnored) {
   const TemporaryDirectory directory;
-  const auto file = directory.path / "gaps.jsonl";
+  const auto file = directory / "gaps.jsonl";
   std::ofstream(file) << R"({"header":{"gpu":"x"}})"
                       << "\n"
                       << R"({"m":96,"n":48,"k":32})"
@@ -135,7 +135,7 @@ TEST(Shapes, AGemmWithoutPassStandsForThreeAndResultsAreIgnored) {
 
 TEST(Shapes, AnErrorNamesFileLineAndKey) {
   const TemporaryDirectory directory;
-  const auto file = directory.path / "gaps.jsonl";
+  const auto file = directory / "gaps.jsonl";
   const auto message = [&file](const std::string& line) {
     std::ofstream(file) << R"({"m":1,"n":1,"k":1})"
                         << "\n"
@@ -155,7 +155,7 @@ TEST(Shapes, AnErrorNamesFileLineAndKey) {
   EXPECT_EQ(
       message(R"({"part":"collective","op":"sum","bytes":1})"),
       file.string() + ":2: op: expected \"all_gather\", \"reduce_scatter\" or \"all_reduce\"");
-  EXPECT_THROW(read_shapes(directory.path / "absent"), UserError);
+  EXPECT_THROW(read_shapes(directory / "absent"), UserError);
 }
 
 // Every kind of task survives the way through JSON.

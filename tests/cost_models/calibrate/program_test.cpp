@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "cost_models/calibrate/plan.hpp"
-#include "tests/cost_models/calibrate/temporary.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace mllmsim::calibrate {
 using namespace costs;
@@ -19,23 +19,18 @@ struct Outcome {
   std::string out, err;
 };
 
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 struct Program : testing::Test {
   TemporaryDirectory directory;
-  std::string raw = (directory.path / "raw.jsonl").string();
+  std::string raw = (directory / "raw.jsonl").string();
 
   // CUDA_VISIBLE_DEVICES hides the GPUs of a machine that has some.
   Outcome run(const std::string& arguments) const {
-    const auto out = directory.path / "out", err = directory.path / "err";
+    const auto out = directory / "out", err = directory / "err";
     const std::string command =
         fmt::format("CUDA_VISIBLE_DEVICES= {} {} >{} 2>{}", MLLMSIM_CALIBRATE, arguments,
                     out.string(), err.string());
     const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(out), text_of(err)};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
   }
 };
 
@@ -76,7 +71,7 @@ TEST_F(Program, MeasuresThisCpuAndContinues) {
       "--backend host --quick --gpus 2 --minutes 0.01 --max-flops 1e6 --max-bytes 1e5 --out " + raw;
   const Outcome first = run(arguments);
   ASSERT_EQ(first.exit, 0) << first.err;
-  const std::string measured = text_of(raw);
+  const std::string measured = contents(raw);
   EXPECT_EQ(measured.rfind(R"({"header": {"gpu": "host: )", 0), 0u);
   EXPECT_GT(read_shapes(raw).size(), 5u);
 

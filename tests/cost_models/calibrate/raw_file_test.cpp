@@ -9,7 +9,7 @@
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/base/errors.hpp"
 #include "tests/cost_models/calibrate/fake_backend.hpp"
-#include "tests/cost_models/calibrate/temporary.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace mllmsim::calibrate {
 using namespace costs;
@@ -19,14 +19,9 @@ const Header kHeader{{{"gpu", "A100"}, {"driver", "550"}}, 1410};
 const Task kLaunch = LaunchTask{};
 const Task kCopy = CopyTask{CopyKind::h2d, 4096};
 
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 struct RawFileTest : testing::Test {
   TemporaryDirectory directory;
-  std::filesystem::path file = directory.path / "raw.jsonl";
+  std::filesystem::path file = directory / "raw.jsonl";
 
   // A header and two measurements.
   void write() {
@@ -39,7 +34,7 @@ struct RawFileTest : testing::Test {
 TEST_F(RawFileTest, AHeaderAndALineAMeasurement) {
   write();
   EXPECT_EQ(
-      text_of(file),
+      contents(file),
       R"({"header": {"gpu": "A100", "driver": "550", "clock_mhz": 1410, "date": "today"}})"
       "\n"
       R"({"part": "launch", "us": 2.5, "spread": 0.01, "samples": 30})"
@@ -54,25 +49,25 @@ TEST_F(RawFileTest, AnOverlapIsARatio) {
     raw.append(OverlapTask{{CollectiveOp::all_reduce, Bytes{64}, {2, 1, 1}}, {1, 2, 3}},
                {1.25, 0, 5});
   }
-  EXPECT_NE(text_of(file).find(R"("slowdown": 1.25,)"), std::string::npos);
-  EXPECT_EQ(text_of(file).find(R"("us")"), std::string::npos);
+  EXPECT_NE(contents(file).find(R"("slowdown": 1.25,)"), std::string::npos);
+  EXPECT_EQ(contents(file).find(R"("us")"), std::string::npos);
 }
 
 TEST_F(RawFileTest, ContinuesWhatIsThere) {
   write();
-  const std::string before = text_of(file);
+  const std::string before = contents(file);
   const RawFile again(file, kHeader, "tomorrow");
   EXPECT_EQ(again.size(), 2u);
   EXPECT_TRUE(again.has(kLaunch));
   EXPECT_TRUE(again.has(kCopy));
   EXPECT_FALSE(again.has(CopyTask{CopyKind::d2h, 4096}));
-  EXPECT_EQ(text_of(file), before);
+  EXPECT_EQ(contents(file), before);
 }
 
 // Wherever the machine stopped while writing, opening again leaves whole lines only.
 TEST_F(RawFileTest, ATornLastLineIsDroppedWhereverItTears) {
   write();
-  const std::string whole = text_of(file);
+  const std::string whole = contents(file);
   const std::size_t last = whole.rfind('\n', whole.size() - 2) + 1;
   for (std::size_t cut = last + 1; cut < whole.size(); ++cut) {
     std::ofstream(file, std::ios::binary) << whole.substr(0, cut);
@@ -81,7 +76,7 @@ TEST_F(RawFileTest, ATornLastLineIsDroppedWhereverItTears) {
       ASSERT_EQ(raw.size(), 1u) << cut;
       raw.append(kCopy, {1e-3, 0, 10});
     }
-    ASSERT_EQ(text_of(file), whole) << cut;
+    ASSERT_EQ(contents(file), whole) << cut;
   }
 }
 
@@ -99,7 +94,7 @@ TEST_F(RawFileTest, ZerosInPlaceOfTheLastLineAreDropped) {
 
 TEST_F(RawFileTest, AForeignFileIsRefusedAndUntouched) {
   write();
-  const std::string before = text_of(file);
+  const std::string before = contents(file);
   const Header other{{{"gpu", "H100"}, {"driver", "550"}}, 1980};
   try {
     RawFile raw(file, other, "today");
@@ -110,7 +105,7 @@ TEST_F(RawFileTest, AForeignFileIsRefusedAndUntouched) {
                   ":1: header.gpu: measured with \"A100\", but this is \"H100\"; "
                   "use another --out");
   }
-  EXPECT_EQ(text_of(file), before);
+  EXPECT_EQ(contents(file), before);
 }
 
 TEST_F(RawFileTest, SomeOtherFileIsRefused) {
@@ -132,8 +127,7 @@ TEST_F(RawFileTest, DamageInTheMiddleIsReported) {
 }
 
 TEST_F(RawFileTest, ADirectoryThatIsNotThereIsTheEnvironments) {
-  EXPECT_THROW(RawFile(directory.path / "absent" / "raw.jsonl", kHeader, "today"),
-               EnvironmentError);
+  EXPECT_THROW(RawFile(directory / "absent" / "raw.jsonl", kHeader, "today"), EnvironmentError);
 }
 
 Plan small_plan() {

@@ -53,9 +53,9 @@ const char* const kReport = R"({"version": 1, "args": ["./build/reduce_scatter_p
    {"size": 8192, "type": "float", "out_of_place": {"time": "nan"}, "in_place": {"time": 13.5}}]})";
 
 template <class Parse>
-std::string problem(Parse parse) {
+std::string problem_of(Parse read) {
   try {
-    parse();
+    read();
   } catch (const UserError& e) {
     return e.what();
   }
@@ -89,13 +89,13 @@ TEST(ImportNccl, JsonReportCountsTheGpusOfEveryProcess) {
 }
 
 TEST(ImportNccl, GarbageIsTheUsersFault) {
-  EXPECT_EQ(problem([] { parse_nccl("no log at all\n", "x.log"); }),
+  EXPECT_EQ(problem_of([] { parse_nccl("no log at all\n", "x.log"); }),
             "x.log: no nccl-tests result of a known operation");
-  EXPECT_EQ(problem([] { parse_nccl(kOld, "x.log"); }),
+  EXPECT_EQ(problem_of([] { parse_nccl(kOld, "x.log"); }),
             "x.log:10: neither the file nor its name says which operation this is: give --op");
-  EXPECT_EQ(problem([] { parse_nccl("   1024  256 float sum 36.07\n", "allreduce.log"); }),
+  EXPECT_EQ(problem_of([] { parse_nccl("   1024  256 float sum 36.07\n", "allreduce.log"); }),
             "allreduce.log:1: a result before the line of column names");
-  EXPECT_EQ(problem([] { parse_nccl("{\"config\": {}}", "allreduce.json"); }),
+  EXPECT_EQ(problem_of([] { parse_nccl("{\"config\": {}}", "allreduce.json"); }),
             "allreduce.json: config.nthreads: missing");
 }
 
@@ -140,10 +140,11 @@ TEST(ImportKineto, GapsOfAStreamGiveTheLaunch) {
 }
 
 TEST(ImportKineto, GarbageIsTheUsersFault) {
-  EXPECT_EQ(problem([] { parse_kineto("[1, 2", "t.json"); }).substr(0, 11), "t.json:1:6:");
-  EXPECT_EQ(problem([] { parse_kineto("{}", "t.json"); }),
+  EXPECT_EQ(problem_of([] { parse_kineto("[1, 2", "t.json"); }).substr(0, 11), "t.json:1:6:");
+  EXPECT_EQ(problem_of([] { parse_kineto("{}", "t.json"); }),
             "t.json: traceEvents: expected a list of events");
-  EXPECT_NE(problem([] { parse_kineto("[]", "t.json"); }).find("record_shapes"), std::string::npos);
+  EXPECT_NE(problem_of([] { parse_kineto("[]", "t.json"); }).find("record_shapes"),
+            std::string::npos);
 }
 
 }  // namespace

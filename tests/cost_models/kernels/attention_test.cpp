@@ -8,10 +8,10 @@ namespace mllmsim {
 using namespace costs;
 namespace {
 
-const Gpu kGpu{{1e12}, {1e18}, {1e11}, 1};
-constexpr double kTileUs = 4.194304;
+const Gpu kAttentionGpu{{1e12}, {1e18}, {1e11}, 1};
+constexpr double kAttentionTileUs = 4.194304;
 
-AttentionModel model() {
+AttentionModel attention_model() {
   AttentionKernel kernel;
   kernel.head_dim = 64;
   kernel.causal = true;
@@ -27,18 +27,20 @@ Attention attention(std::vector<SequenceGroup> sequences, bool causal) {
   return {std::move(sequences), 2, 2, 64, causal, false};
 }
 
-double us(const Attention& a) { return attention_time(model(), kGpu, a).time.value * 1e6; }
+double us(const Attention& a) {
+  return attention_time(attention_model(), kAttentionGpu, a).time.value * 1e6;
+}
 
 TEST(Attention, FullAttentionIsSquareInLength) {  // 2 heads, 2 x 2 tiles
-  EXPECT_NEAR(us(attention({{256, 1}}, false)), 3 + 2 * 4 * kTileUs, 1e-6);
+  EXPECT_NEAR(us(attention({{256, 1}}, false)), 3 + 2 * 4 * kAttentionTileUs, 1e-6);
 }
 
 TEST(Attention, CausalSkipsTilesAboveTheDiagonal) {  // 2 heads, 1 + 2 tiles
-  EXPECT_NEAR(us(attention({{256, 1}}, true)), 3 + 2 * 3 * kTileUs, 1e-6);
+  EXPECT_NEAR(us(attention({{256, 1}}, true)), 3 + 2 * 3 * kAttentionTileUs, 1e-6);
 }
 
 TEST(Attention, APackCostsTheSumOfItsSamplesAndOneLaunch) {
-  EXPECT_NEAR(us(attention({{256, 1}, {128, 3}}, true)), 3 + 2 * (3 + 3) * kTileUs, 1e-6);
+  EXPECT_NEAR(us(attention({{256, 1}, {128, 3}}, true)), 3 + 2 * (3 + 3) * kAttentionTileUs, 1e-6);
 }
 
 TEST(Attention, EqualSamplesMayBeGroupedOrNot) {
@@ -49,7 +51,7 @@ TEST(Attention, UnmeasuredBackwardIsARatioAndAnEstimate) {
   Attention a = attention({{256, 1}}, true);
   const double forward = us(a);
   a.backward = true;
-  const Cost backward = attention_time(model(), kGpu, a);
+  const Cost backward = attention_time(attention_model(), kAttentionGpu, a);
   EXPECT_NEAR(backward.time.value * 1e6, 2.5 * forward, 1e-6);
   EXPECT_EQ(backward.source, Source::estimate);
 }
@@ -60,20 +62,22 @@ TEST(Attention, OlderGenerationsTakeLonger) {
   const double measured = us(a);
   a.generation = 1;
   EXPECT_NEAR(us(a), 2 * measured, 1e-6);
-  EXPECT_EQ(attention_time(model(), kGpu, a).source, Source::estimate);
+  EXPECT_EQ(attention_time(attention_model(), kAttentionGpu, a).source, Source::estimate);
   a.generation = 3;
   EXPECT_NEAR(us(a), measured, 1e-6);
 }
 
 TEST(Attention, SourceSaysWhatWasMeasured) {
-  EXPECT_EQ(attention_time(model(), kGpu, attention({{256, 1}}, true)).source,
+  EXPECT_EQ(attention_time(attention_model(), kAttentionGpu, attention({{256, 1}}, true)).source,
             Source::interpolated);
-  EXPECT_EQ(attention_time(model(), kGpu, attention({{256, 1}}, false)).source, Source::estimate);
+  EXPECT_EQ(attention_time(attention_model(), kAttentionGpu, attention({{256, 1}}, false)).source,
+            Source::estimate);
   Attention wide = attention({{256, 1}}, true);
   wide.head_dim = 128;
-  EXPECT_EQ(attention_time(model(), kGpu, wide).source, Source::transferred);
-  EXPECT_EQ(attention_time(model(), kGpu, attention({{1 << 20, 1}}, true)).source,
-            Source::estimate);
+  EXPECT_EQ(attention_time(attention_model(), kAttentionGpu, wide).source, Source::transferred);
+  EXPECT_EQ(
+      attention_time(attention_model(), kAttentionGpu, attention({{1 << 20, 1}}, true)).source,
+      Source::estimate);
 }
 
 TEST(Attention, NothingToAttendCostsNothing) { EXPECT_EQ(us(attention({}, true)), 0); }

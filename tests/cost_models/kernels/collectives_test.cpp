@@ -19,7 +19,7 @@ ClusterSpec cluster() {
   return c;
 }
 
-CollectiveModel model() {
+CollectiveModel collective_model() {
   CollectiveModel m;
   m.nvlink_bandwidth = {100e9};
   m.node_provenance.source = Source::interpolated;
@@ -37,7 +37,9 @@ CollectiveModel model() {
   return m;
 }
 
-double us(const Collective& c) { return collective_time(model(), cluster(), c).time.value * 1e6; }
+double us(const Collective& c) {
+  return collective_time(collective_model(), cluster(), c).time.value * 1e6;
+}
 
 TEST(Collectives, BusBytesAreThoseOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_bytes(CollectiveOp::all_gather, 8, 800), 700);
@@ -52,7 +54,7 @@ TEST(Collectives, AGroupOfOneCostsNothing) {
 TEST(Collectives, AMeasuredPointIsReturnedAsMeasured) {
   const Collective c{CollectiveOp::all_reduce, {1 << 20}, {8, 1, 1}};
   EXPECT_NEAR(us(c), 10 + 1.75 * (1 << 20) / 100e9 * 1e6, 1e-6);
-  EXPECT_EQ(collective_time(model(), cluster(), c).source, Source::measured);
+  EXPECT_EQ(collective_time(collective_model(), cluster(), c).source, Source::measured);
 }
 
 TEST(Collectives, BetweenMeasuredRanksTimeDependsOnBusBytesOnly) {
@@ -66,7 +68,7 @@ TEST(Collectives, HalfTheNvlinkTakesTwiceTheTimeOfLargeMessages) {
   ClusterSpec slow = cluster();
   slow.nvlink_bandwidth = {50e9};
   const Collective c{CollectiveOp::all_gather, {1 << 29}, {8, 1, 1}};
-  const Cost cost = collective_time(model(), slow, c);
+  const Cost cost = collective_time(collective_model(), slow, c);
   EXPECT_NEAR(cost.time.value * 1e6, 10 + 2 * (us(c) - 10), 1);
   EXPECT_EQ(cost.source, Source::transferred);
 }
@@ -103,13 +105,15 @@ TEST(Collectives, ANodeWithFastNicsIsLimitedByItsNvlink) {
   ClusterSpec fast = cluster();
   fast.nic_bandwidth = {1e12};
   const Collective c{CollectiveOp::all_gather, {1 << 30}, {32, 4, 1}};
-  const double bandwidth = 31.0 / 32 * (1 << 30) / collective_time(model(), fast, c).time.value;
+  const double bandwidth =
+      31.0 / 32 * (1 << 30) / collective_time(collective_model(), fast, c).time.value;
   EXPECT_LT(bandwidth, 100e9);
 }
 
 TEST(Collectives, SmallMessagesAcrossNodesAreEstimates) {
   const auto source = [](std::int64_t bytes) {
-    return collective_time(model(), cluster(), {CollectiveOp::all_gather, {bytes}, {32, 4, 1}})
+    return collective_time(collective_model(), cluster(),
+                           {CollectiveOp::all_gather, {bytes}, {32, 4, 1}})
         .source;
   };
   EXPECT_EQ(source(1000), Source::estimate);

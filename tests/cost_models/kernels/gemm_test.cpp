@@ -8,8 +8,8 @@ namespace mllmsim {
 using namespace costs;
 namespace {
 
-const Gpu kGpu{{10e12}, {1e18}, {1e11}, 10};
-constexpr double kTileUs = 32.768;
+const Gpu kGemmGpu{{10e12}, {1e18}, {1e11}, 10};
+constexpr double kGemmTileUs = 32.768;
 
 GemmParameters one_tile() {
   GemmParameters p;
@@ -20,30 +20,31 @@ GemmParameters one_tile() {
   return p;
 }
 
-double us(const GemmParameters& p, const Gemm& g) { return gemm_time(p, kGpu, g).value * 1e6; }
+double us(const GemmParameters& p, const Gemm& g) { return gemm_time(p, kGemmGpu, g).value * 1e6; }
 
 TEST(Gemm, OneWaveTakesOneTile) {
-  EXPECT_NEAR(us(one_tile(), {1280, 128, 1000}), 5 + kTileUs, 1e-6);
+  EXPECT_NEAR(us(one_tile(), {1280, 128, 1000}), 5 + kGemmTileUs, 1e-6);
 }
 
 TEST(Gemm, OneTileMoreThanTheSmsTakesASecondWave) {
-  EXPECT_NEAR(us(one_tile(), {1281, 128, 200}), 5 + 2 * kTileUs / 5, 1e-6);  // too short to split
+  EXPECT_NEAR(us(one_tile(), {1281, 128, 200}), 5 + 2 * kGemmTileUs / 5,
+              1e-6);  // too short to split
 }
 
 TEST(Gemm, WithoutSharpnessHalfAWaveMoreTakesHalfAsLongAgain) {
   GemmParameters p = one_tile();
   p.sharpness = 0;
-  EXPECT_NEAR(us(p, {15 * 128, 128, 1000}), 5 + 1.5 * kTileUs, 1e-6);
+  EXPECT_NEAR(us(p, {15 * 128, 128, 1000}), 5 + 1.5 * kGemmTileUs, 1e-6);
 }
 
 TEST(Gemm, SplitKFillsIdleSms) {
-  EXPECT_NEAR(us(one_tile(), {128, 128, 1000}), 5 + kTileUs / 6, 1e-6);  // 1000 / 128 allows 6
+  EXPECT_NEAR(us(one_tile(), {128, 128, 1000}), 5 + kGemmTileUs / 6, 1e-6);  // 1000 / 128 allows 6
 }
 
 TEST(Gemm, TheFasterTileWins) {
   GemmParameters p = one_tile();
   p.tiles.push_back({128, 256, 2.0});  // twice the work at twice the rate: half the tiles
-  EXPECT_NEAR(us(p, {1280, 256, 1000}), 5 + kTileUs, 1e-6);
+  EXPECT_NEAR(us(p, {1280, 256, 1000}), 5 + kGemmTileUs, 1e-6);
 }
 
 TEST(Gemm, MemoryBoundProductTakesItsBytes) {
@@ -55,15 +56,15 @@ TEST(Gemm, MemoryBoundProductTakesItsBytes) {
 TEST(Gemm, DerateGrowsWithDuration) {
   GemmParameters p = one_tile();
   p.derate = 0.1;
-  p.derate_time = {kTileUs * 1e-6};  // as long as the product: half the derate
-  EXPECT_NEAR(us(p, {1280, 128, 1000}), 5 + kTileUs * 1.05, 1e-6);
+  p.derate_time = {kGemmTileUs * 1e-6};  // as long as the product: half the derate
+  EXPECT_NEAR(us(p, {1280, 128, 1000}), 5 + kGemmTileUs * 1.05, 1e-6);
 }
 
 TEST(Gemm, BatchMultipliesTiles) {
-  EXPECT_NEAR(us(one_tile(), {128, 128, 1000, GemmPass::forward, 20}), 5 + 2 * kTileUs, 1e-6);
+  EXPECT_NEAR(us(one_tile(), {128, 128, 1000, GemmPass::forward, 20}), 5 + 2 * kGemmTileUs, 1e-6);
 }
 
-GemmModel model() {
+GemmModel gemm_model() {
   GemmModel m;
   m.large = m.all = one_tile();
   m.large.provenance.source = m.all.provenance.source = Source::interpolated;
@@ -73,15 +74,16 @@ GemmModel model() {
 }
 
 TEST(Gemm, AWeightGradientHasItsFactorAndItsSource) {
-  const Cost forward = gemm_time(model(), kGpu, {1280, 128, 1000});
-  const Cost gradient = gemm_time(model(), kGpu, {1280, 128, 1000, GemmPass::weight_gradient});
+  const Cost forward = gemm_time(gemm_model(), kGemmGpu, {1280, 128, 1000});
+  const Cost gradient =
+      gemm_time(gemm_model(), kGemmGpu, {1280, 128, 1000, GemmPass::weight_gradient});
   EXPECT_NEAR(gradient.time / forward.time, 1.5, 1e-9);
   EXPECT_EQ(forward.source, Source::interpolated);
   EXPECT_EQ(gradient.source, Source::estimate);
 }
 
 TEST(Gemm, BeyondTheMeasuredShapesIsAnEstimate) {
-  EXPECT_EQ(gemm_time(model(), kGpu, {8192, 1024, 1024}).source, Source::estimate);
+  EXPECT_EQ(gemm_time(gemm_model(), kGemmGpu, {8192, 1024, 1024}).source, Source::estimate);
 }
 
 }  // namespace

@@ -8,13 +8,13 @@ using namespace costs;
 namespace {
 
 // 1 TB/s; norms reach 80 % of it on rows of 1024 and 40 % from 4096.
-const Gpu kGpu{{1e15}, {1e12}, {1e11}, 100};
+const Gpu kMemoryGpu{{1e15}, {1e12}, {1e11}, 100};
 const MemoryBoundModel kMemory{
     {2e-6},
     {{MemoryOp::elementwise, {}, {{1, 0.5}}}, {MemoryOp::norm, {}, {{1024, 0.8}, {4096, 0.4}}}}};
 
 double us(MemoryOp op, std::int64_t row) {
-  return memory_bound_time(kMemory, kGpu, {op, {1'000'000}, 0, row}).time.value * 1e6;
+  return memory_bound_time(kMemory, kMemoryGpu, {op, {1'000'000}, 0, row}).time.value * 1e6;
 }
 
 TEST(MemoryBound, IsLaunchPlusBytesOverBandwidth) {

@@ -46,10 +46,10 @@ std::string line_of(const std::string& text, const std::string& start) {
 TEST(Explain, ThePathIsAddedUpByKindLongestFirst) {
   const std::string text = explanation_text(example());
   EXPECT_EQ(line_of(text, "forward"), "forward 6.000 60.0%");
-  EXPECT_EQ(line_of(text, "tp"), "tp 3.000 30.0%");
-  EXPECT_EQ(line_of(text, "pp_transfer"), "pp_transfer 1.000 10.0%");
-  EXPECT_LT(text.find("forward "), text.find("  tp "));
-  EXPECT_LT(text.find("  tp "), text.find("pp_transfer"));
+  EXPECT_EQ(line_of(text, "tensor"), "tensor-parallel communication 3.000 30.0%");
+  EXPECT_EQ(line_of(text, "transfer"), "transfer between stages 1.000 10.0%");
+  EXPECT_LT(text.find("forward "), text.find("tensor-parallel"));
+  EXPECT_LT(text.find("tensor-parallel"), text.find("transfer between"));
 }
 
 // Stage 1 is busy for 7 of 10 s.

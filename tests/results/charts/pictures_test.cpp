@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <set>
 
 #include "results/charts/lanes.hpp"
@@ -9,6 +10,7 @@
 #include "results/charts/thin.hpp"
 #include "results/charts/timeline_chart.hpp"
 #include "results/plot/layout.hpp"
+#include "results/text/words.hpp"
 #include "sim/base/errors.hpp"
 
 namespace mllmsim {
@@ -84,30 +86,60 @@ TEST(SpanLooks, EncoderAndLlmDiffer) {
   EXPECT_EQ(look(SpanKind::backward, "qkv"), "backward");
 }
 
-// Sends and receives share a look, and so do the two collectives of dp; all other kinds have one of
-// their own, whose name begins with theirs up to the first underscore.
+// Sends and receives share a look, and so do the two collectives of dp.
 TEST(SpanLooks, EveryKindOfSpanHasOne) {
-  for (std::size_t k = 0; k < static_cast<std::size_t>(SpanKind::bubble); ++k) {
-    const std::string_view name = Names<SpanKind>::list[k];
-    EXPECT_TRUE(look(static_cast<SpanKind>(k), "").starts_with(name.substr(0, name.find('_'))))
-        << name;
+  std::set<std::string> names;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(SpanKind::bubble); ++k)
+    names.insert(look(static_cast<SpanKind>(k), ""));
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(SpanKind::bubble) - 2);
+}
+
+TEST(SpanLooks, NoTwoKindsOfWorkShareAColour) {
+  std::set<Colour> seen;
+  for (const SpanLook& l : span_looks())
+    EXPECT_TRUE(l.bubble || seen.insert(l.colour).second) << l.name;
+}
+
+// WCAG 2: (lighter + 0.05) / (darker + 0.05) of relative luminances.
+double luminance(Colour colour) {
+  double out = 0;
+  for (const auto& [shift, weight] : {std::pair{16, 0.2126}, {8, 0.7152}, {0, 0.0722}}) {
+    const double c = static_cast<double>((colour >> shift) & 0xff) / 255;
+    out += weight * (c <= 0.03928 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4));
   }
+  return out;
+}
+double contrast(Colour a, Colour b) {
+  const double x = luminance(a), y = luminance(b);
+  return (std::max(x, y) + 0.05) / (std::min(x, y) + 0.05);
+}
+
+TEST(SpanLooks, HatchesStandOutFromLightAndDarkPages) {
+  for (const SpanLook& l : span_looks())
+    if (l.bubble) {
+      EXPECT_NE(l.fill, Fill::solid) << l.name;
+      EXPECT_GE(contrast(l.colour, 0xffffff), 3) << l.name;
+      EXPECT_GE(contrast(l.colour, 0x161a1f), 3) << l.name;
+    }
 }
 
 TEST(SpanLooks, EveryKindOfBubbleHasItsOwn) {
   for (std::size_t k = 0; k < kBubbleKinds; ++k) {
     const auto kind = static_cast<BubbleKind>(k);
     const SpanLook& found = span_looks()[look_of(idle(0, 0, kind, 0, 1))];
-    EXPECT_EQ(found.name, "bubble " + std::string(name_of(kind)));
+    EXPECT_EQ(found.name, results::words(kind));
     EXPECT_TRUE(found.bubble);
   }
 }
 
-// Bubbles are told apart by colour and hatching alone.
+// Bubbles are told apart by colour and hatching alone, or by colour where they stand alone.
 TEST(SpanLooks, NoTwoBubblesLookAlike) {
   std::set<std::pair<Colour, Fill>> seen;
-  for (const SpanLook& l : span_looks())
+  std::set<Colour> alone;
+  for (const SpanLook& l : span_looks()) {
     EXPECT_TRUE(!l.bubble || seen.emplace(l.colour, l.fill).second) << l.name;
+    EXPECT_TRUE(!l.bubble || alone.insert(l.alone).second) << l.name;
+  }
 }
 
 TEST(SpanLooks, EveryStreamIsOnTheStripOfItsDimension) {
@@ -222,7 +254,8 @@ TEST(TimelineChart, SpansAreWhereTheyRan) {
   ASSERT_TRUE(forward);
   EXPECT_EQ(forward->boxes[0].x0, 1);
   EXPECT_EQ(forward->boxes[0].x1, 2);
-  const Boxes* send = group(chart.panel(), "pp communication");  // below the compute of its lane
+  const Boxes* send =
+      group(chart.panel(), "transfer between stages");  // below the compute of its lane
   ASSERT_TRUE(send);
   EXPECT_LT(send->boxes[0].y1, forward->boxes[0].y0);
   EXPECT_GT(send->boxes[0].y0, -2);
@@ -285,7 +318,7 @@ TEST(BubblesChart, StacksEveryKind) {
   stage.bubbles[static_cast<std::size_t>(BubbleKind::tp)] = Seconds{0.5};
   run.stages = {stage};
   const Chart chart = bubbles_chart(std::vector{run});
-  const Boxes* tp = group(chart.panel(), "tp");
+  const Boxes* tp = group(chart.panel(), "waiting for tensor-parallel ranks");
   ASSERT_TRUE(tp);
   EXPECT_EQ(tp->boxes[0], (Box{-0.4, 0.4, 1, 1.5}));
   EXPECT_EQ(chart.panel().texts[0].text, "38 %");  // 1.5 of 4 s
@@ -294,9 +327,25 @@ TEST(BubblesChart, StacksEveryKind) {
 TEST(MemoryChart, StepsUpToTheEndUnderTheLimit) {
   const Chart chart = memory_chart(std::vector{two_stages()}, {});
   ASSERT_EQ(chart.panel().series.size(), 2u);
-  EXPECT_EQ(chart.panel().series[0].x, (std::vector<double>{0, 2, 4}));
-  EXPECT_EQ(chart.panel().series[0].y, (std::vector<double>{1, 3, 3}));
+  EXPECT_EQ(chart.panel().series[0].x, (std::vector<double>{0, 2, 2, 4}));
+  EXPECT_EQ(chart.panel().series[0].y, (std::vector<double>{1, 1, 3, 3}));
   EXPECT_EQ(chart.panel().series[1].y, (std::vector<double>{80, 80}));
+}
+
+// 0.5 GiB of weights below what changes.
+TEST(MemoryChart, AStageIsAStackOfItsOwn) {
+  RunResult run = two_stages();
+  run.memory.push_back({0, 0, 1, Time{0}, Bytes{1LL << 30}});
+  StageRow stage;
+  stage.weights = Bytes{1LL << 29};
+  run.stages = {stage};
+  const Chart chart = memory_chart(std::vector{run}, {});
+  ASSERT_EQ(chart.panels.size(), 2u);
+  EXPECT_EQ(chart.columns, 2u);
+  EXPECT_EQ(chart.panels[0].series[0].name, "weights");
+  EXPECT_EQ(chart.panels[0].series[0].y, (std::vector<double>{0.5, 0.5}));
+  EXPECT_EQ(chart.panels[0].series[1].y_low, (std::vector<double>{0.5, 0.5, 0.5, 0.5}));
+  EXPECT_EQ(chart.panels[1].title, "stage 1");
 }
 
 }  // namespace

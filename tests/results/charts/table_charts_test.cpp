@@ -79,7 +79,8 @@ TEST(SweepChart, ALineAStrategyInTheOrderOfX) {
   EXPECT_EQ(lines[0]->name, "baseline");
   EXPECT_EQ(lines[0]->x, (Numbers{4, 8}));
   EXPECT_EQ(lines[0]->y, (Numbers{40, 30}));
-  EXPECT_EQ(chart.x_label, "cluster.nodes");
+  EXPECT_EQ(chart.x_label, "nodes");
+  EXPECT_EQ(chart.panel().y_label, "GPU-days");
 }
 
 TEST(SweepChart, TellsWhatDoesNotFitFromWhatCannotBePlanned) {
@@ -172,7 +173,20 @@ TEST(ValidationChart, CountsWhatIsWithinTheBand) {
   EXPECT_EQ(chart.title,
             "1 of 2 predictions within 10 % of what was published\n"
             "1 without a positive figure are left out");
-  EXPECT_EQ(chart.panels[1].series.back().y[1], 50);  // %
+  ASSERT_EQ(chart.panels.size(), 1u);
+  EXPECT_EQ(chart.panel().title, "step time (s)\n2, median error 27.5 %");
+}
+
+TEST(ValidationChart, AKindOfFigureHasAxesOfItsOwn) {
+  StringColumn metric;
+  for (const char* m : {"iteration_s", "stages.1.blocks", "stages.2.blocks"}) metric.push_back(m);
+  const Table rows{
+      {{"metric", metric}, {"predicted", Numbers{1, 20, 40}}, {"published", Numbers{1, 20, 40}}}};
+  const Chart chart = validation_chart(rows);
+  ASSERT_EQ(chart.panels.size(), 2u);
+  EXPECT_TRUE(chart.panels[0].title.starts_with("blocks\n2"));
+  EXPECT_EQ(chart.panels[0].own_x->range, (Range{16, 50}));
+  EXPECT_EQ(chart.panels[1].own_x->range, (Range{0.8, 1.25}));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "cost_models/calibration/estimate.hpp"
 #include "results/charts/calibration_chart.hpp"
 #include "sim/base/errors.hpp"
-#include "tests/results/temporary_directory.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace mllmsim {
 using namespace charts;

@@ -36,8 +36,8 @@ TEST(RunScenario, NeedsNoCalibrationForGivenTimes) {
 // A plan with encoders beside the pipeline is simulated kernel by kernel, whatever the run says.
 TEST(RunScenario, SaysWhatWasSimulated) {
   const scenarios::Scenario scenario = scenarios::read_scenario("vit-3b-gpt-11b-a100x8");
-  EXPECT_EQ(described(scenario).granularity, "stage");
-  EXPECT_EQ(run_scenario(scenario, {.timeline = false}).granularity, "kernel");
+  EXPECT_EQ(described(scenario).granularity, Granularity::stage);
+  EXPECT_EQ(run_scenario(scenario, {.timeline = false}).granularity, Granularity::kernel);
 }
 
 }  // namespace

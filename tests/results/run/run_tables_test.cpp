@@ -5,7 +5,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"
 #include "tests/results/example_run.hpp"
-#include "tests/results/temporary_directory.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace mllmsim {
 using namespace costs;
@@ -24,8 +24,10 @@ TEST(RunTables, ColumnNames) {
   EXPECT_EQ(
       column_names(runs_table({})),
       "run strategy scenario_hash model cluster work calibration_hash seed granularity gpus tp "
-      "pp vpp dp zero_stage micro_batch_size global_batch_size micro_batches parameters fits "
-      "reason iteration_s simulated_steps samples samples_per_step gpu_days days samples_per_s "
+      "pp vpp dp zero_stage micro_batch_size global_batch_size micro_batches parameters "
+      "feasible fits reason iteration_s simulated_steps event_digest samples samples_per_step "
+      "gpu_days days "
+      "samples_per_s "
       "tokens_per_s_per_gpu samples_per_micro_batch pass_steps pad_ratio dist_ratio_tiles "
       "dist_ratio_tokens model_flops hardware_flops mfu hfu bubble_share "
       "bubble_share_dp_all_gather bubble_share_dp_reduce_scatter bubble_share_pp_warmup "
@@ -48,6 +50,7 @@ TEST(RunTables, ColumnNames) {
             "start_ns end_ns bytes");
   EXPECT_EQ(column_names(memory_table({})),
             "run strategy scenario_hash step replica stage time_ns memory_bytes");
+  EXPECT_EQ(column_names(gaps_table({})), "run strategy scenario_hash kernel source share");
 }
 
 TEST(RunTables, RowsOfSeveralRunsFollowEachOther) {
@@ -80,13 +83,30 @@ TEST(RunTables, ReadRunGivesBackWhatWriteRunWrote) {
   EXPECT_EQ(steps_table(read), steps_table(written));
   EXPECT_EQ(spans_table(read), spans_table(written));
   EXPECT_EQ(memory_table(read), memory_table(written));
+  EXPECT_EQ(gaps_table(read), gaps_table(written));
   EXPECT_EQ(run_metadata(read[0]), run_metadata(written[0]));
+}
+
+// No plan was found: sizes are known, figures are not.
+TEST(RunTables, WhatWasNotSimulatedIsNull) {
+  RunResult run = example_run();
+  run.simulated_steps = 0;
+  run.fits = false;
+  const std::vector<RunResult> runs = {example_run(), run};
+  const Table table = runs_table(runs);
+  for (const char* figure : {"iteration_s", "gpu_days", "days", "mfu", "peak_memory_bytes"}) {
+    EXPECT_FALSE(table.is_null(figure, 0)) << figure;
+    EXPECT_TRUE(table.is_null(figure, 1)) << figure;
+  }
+  for (const char* known : {"gpus", "tp", "feasible", "fits", "reason", "simulated_steps"})
+    EXPECT_FALSE(table.is_null(known, 1)) << known;
+  EXPECT_FALSE(std::get<std::vector<bool>>(*table.find("feasible"))[1]);
 }
 
 TEST(RunTables, EveryFileSaysWhatItCameFrom) {
   const TemporaryDirectory dir;
   write_run(example_run(), dir.path());
-  for (const char* table : {"runs", "plan", "stages", "steps", "spans", "memory"}) {
+  for (const char* table : {"runs", "plan", "stages", "steps", "spans", "memory", "gaps"}) {
     const Metadata metadata = read_parquet(dir / (std::string(table) + ".parquet")).metadata;
     EXPECT_EQ(metadata, run_metadata(example_run())) << table;
   }

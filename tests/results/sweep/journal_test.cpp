@@ -9,7 +9,7 @@
 #include "results/sweep/record.hpp"
 #include "sim/base/errors.hpp"
 #include "tests/results/example_run.hpp"
-#include "tests/results/temporary_directory.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace mllmsim {
 using namespace costs;

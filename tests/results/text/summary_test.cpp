@@ -17,7 +17,7 @@ TEST(Summary, OneRun) {
   EXPECT_EQ(summary(example_run(), {.utf8 = true}),
             R"(tiny (baseline)
   ViT-1B + GPT-7B, 8.00 B parameters, on 16 GPUs of a100-sxm
-  tp 4  pp 2  dp 2  zero 1  global batch 64: 32 micro-batches of 1 a pipeline
+  tp 4  pp 2  dp 2  zero 1  global batch 64: 32 micro-batches of 1 per pipeline
 
   iteration    10.00 s           GPU-days    34.72 for 1.20 M samples
   samples      64.00 per step    wall clock  2.2 days on 16 GPUs
@@ -27,10 +27,10 @@ TEST(Summary, OneRun) {
 
   kernel times: 75% interpolated between measurements, 25% estimated
 
-  step time    share
-  busy         75.0%  ███████████████████████░░░░░░░
-  pp_warmup    15.0%  █████░░░░░░░░░░░░░░░░░░░░░░░░░
-  pp_cooldown  10.0%  ███░░░░░░░░░░░░░░░░░░░░░░░░░░░
+  step time           share
+  busy                75.0%  ███████████████████████░░░░░░░
+  pipeline warm-up    15.0%  █████░░░░░░░░░░░░░░░░░░░░░░░░░
+  pipeline cool-down  10.0%  ███░░░░░░░░░░░░░░░░░░░░░░░░░░░
 
   plan
   bound s  9.5 s
@@ -56,7 +56,7 @@ TEST(Summary, ARunThatDoesNotFitSaysWhy) {
   EXPECT_EQ(summary(run, {}),
             R"(tiny (baseline)
   ViT-1B + GPT-7B, 8.00 B parameters, on 16 GPUs of a100-sxm
-  tp 4  pp 2  dp 2  zero 1  global batch 64: 32 micro-batches of 1 a pipeline
+  tp 4  pp 2  dp 2  zero 1  global batch 64: 32 micro-batches of 1 per pipeline
   DOES NOT FIT: stage 0 needs 93.1 GiB of 80.0 GiB
 )");
 }

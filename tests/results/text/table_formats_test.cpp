@@ -45,10 +45,12 @@ TEST(TableFormats, JsonHasAnObjectARow) {
 )");
 }
 
-TEST(TableFormats, MarkdownEscapesBars) {
+TEST(TableFormats, MarkdownShowsSignsAsTheyAre) {
   TextTable table({{"name", Align::left}, {"n"}});
   table.add_row({"a|b", "1"});
-  EXPECT_EQ(table.markdown(), "| name | n |\n| --- | --: |\n| a\\|b | 1 |\n");
+  table.add_row({"<i>[x](y)\\", "2"});
+  EXPECT_EQ(table.markdown(),
+            "| name | n |\n| --- | --: |\n| a\\|b | 1 |\n| &lt;i>\\[x\\](y)\\\\ | 2 |\n");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 
 #include "cost_models/kernels/kernel_costs.hpp"
+#include "results/text/words.hpp"
 #include "results/trace/arrows.hpp"
 #include "results/trace/kineto.hpp"
 
@@ -47,7 +48,7 @@ RunResult of_stages(int stages) {
   RunResult run;
   run.name = "made by hand";
   run.tp = 2, run.pp = stages, run.dp = 1, run.gpus = 2 * stages;
-  run.granularity = "stage";
+  run.granularity = Granularity::stage;
   return run;
 }
 
@@ -86,7 +87,7 @@ TEST(Trace, ASpanIsAnEventOnTheThreadOfItsStream) {
           R"("kind":"pp_send","micro_batch":0,"Collective name":"send","In msg nelems":32,)"
           R"("dtype":"BFloat16","Process Group Name":"pp"}})",
           R"({"ph":"X","pid":2,"tid":99,"ts":0E0,"dur":3E0,"cat":"gpu_user_annotation",)"
-          R"("name":"bubble pp_warmup","args":{"kind":"pp_warmup"}})",
+          R"("name":"idle: pipeline warm-up","args":{"kind":"pp_warmup"}})",
           R"({"ph":"X","pid":2,"tid":10,"ts":2E0,"dur":1E0,"cat":"kernel",)"
           R"("name":"ncclDevKernel_SendRecv pp_recv_prev","args":{"device":2,"stream":10,)"
           R"("kind":"pp_recv","micro_batch":0,"Collective name":"recv","Out msg nelems":32,)"
@@ -106,9 +107,9 @@ TEST(Trace, AnArrowLeadsFromASendToItsReceive) {
 TEST(Trace, ABubbleIsCountedWhileItLasts) {
   EXPECT_EQ(events_of(one_transfer(), "C"),
             (std::vector<std::string>{R"({"ph":"C","pid":2,"tid":0,"ts":0E0,"name":"bubbles",)"
-                                      R"("args":{"pp_warmup":1}})",
+                                      R"("args":{"pipeline warm-up":1}})",
                                       R"({"ph":"C","pid":2,"tid":0,"ts":3E0,"name":"bubbles",)"
-                                      R"("args":{"pp_warmup":0}})"}));
+                                      R"("args":{"pipeline warm-up":0}})"}));
 }
 
 // Every stream on every stage, in opposite orders: thread 7 + the stream's number all the same.
@@ -126,7 +127,7 @@ TEST(Trace, AStreamHasOneNumberAndNameOnEveryRank) {
     const std::int64_t thread = e.at("tid").as_int64();
     EXPECT_EQ(std::string(e.at("args").at("name").as_string()),
               "stream " + std::to_string(thread) + " " +
-                  std::string(name_of(static_cast<StreamKind>(thread - 7))));
+                  std::string(words(static_cast<StreamKind>(thread - 7))));
   }
   EXPECT_EQ(named, 2 * kStreamKinds);
 }

@@ -15,7 +15,7 @@ namespace {
 
 const std::vector<Sample> kTwo = {{5, 1359}, {1, 307}};
 
-std::string problems_of(const std::filesystem::path& file) {
+std::string problems_of_file(const std::filesystem::path& file) {
   try {
     read_lengths(file);
   } catch (const UserError& e) {
@@ -68,7 +68,7 @@ TEST(Lengths, TellsAllWrongRecordsOfAJsonFile) {
   const auto file =
       dir.write("a.json", R"([{"vit_num": 1, "token_num": 307}, {"vit_num": "5", "token_num": 9},
     {"token_num": 307}, {"vit_num": 1, "token_num": 0}, 7, {"vit_num": 1.5, "token_num": 3}])");
-  EXPECT_EQ(problems_of(file),
+  EXPECT_EQ(problems_of_file(file),
             "a.json: record 2: vit_num: expected a whole number, found a string\n"
             "a.json: record 3: vit_num: missing\n"
             "a.json: record 4: token_num: expected a whole number from 1 to 100000000, found 0\n"
@@ -78,37 +78,38 @@ TEST(Lengths, TellsAllWrongRecordsOfAJsonFile) {
 
 TEST(Lengths, TellsTheLineOfACsvFile) {
   const Directory dir;
-  EXPECT_EQ(problems_of(dir.write("a.csv", "vit_num,token_num\n1,307\n5\n-1,4\n")),
+  EXPECT_EQ(problems_of_file(dir.write("a.csv", "vit_num,token_num\n1,307\n5\n-1,4\n")),
             "a.csv: line 3: token_num: expected a whole number, found \"\"\n"
             "a.csv: line 4: vit_num: expected a whole number from 0 to 100000000, found -1");
-  EXPECT_EQ(problems_of(dir.write("b.csv", "tiles,token_num\n1,2\n")),
+  EXPECT_EQ(problems_of_file(dir.write("b.csv", "tiles,token_num\n1,2\n")),
             "b.csv: line 1: vit_num: no such column");
 }
 
 TEST(Lengths, TellsWhereTextStopsBeingJson) {
   const Directory dir;
-  EXPECT_EQ(problems_of(dir.write("a.json", "[{\"vit_num\": 1,\n  \"token_num\": }]")),
+  EXPECT_EQ(problems_of_file(dir.write("a.json", "[{\"vit_num\": 1,\n  \"token_num\": }]")),
             "a.json:2:16: not valid JSON: syntax error");
-  EXPECT_NE(problems_of(dir.write("b.json", "[{\"vit_num\": 1")), "");
-  EXPECT_NE(problems_of(dir.write("c.json", "[] []")), "");
-  EXPECT_NE(problems_of(dir.write("d.json", "3")), "");
-  EXPECT_EQ(problems_of(dir.write("e.json", "[]")), "e.json: has no samples");
+  EXPECT_NE(problems_of_file(dir.write("b.json", "[{\"vit_num\": 1")), "");
+  EXPECT_NE(problems_of_file(dir.write("c.json", "[] []")), "");
+  EXPECT_NE(problems_of_file(dir.write("d.json", "3")), "");
+  EXPECT_EQ(problems_of_file(dir.write("e.json", "[]")), "e.json: has no samples");
 }
 
 TEST(Lengths, StopsListingAfterTen) {
   const Directory dir;
   std::string text = "vit_num,token_num\n";
   for (int i = 0; i < 25; ++i) text += "x,1\n";
-  EXPECT_NE(problems_of(dir.write("a.csv", text)).find("15 more problems"), std::string::npos);
+  EXPECT_NE(problems_of_file(dir.write("a.csv", text)).find("15 more problems"), std::string::npos);
 }
 
 TEST(Lengths, TellsOfAllFilesOfAMetaFile) {
   const Directory dir;
   dir.write("a.json", R"([{"vit_num": 1}])");
-  EXPECT_EQ(problems_of(dir.write("meta.json", R"({"a": "a.json", "b": "none.json", "c": 3})")),
-            "a.json: record 1: token_num: missing\n"
-            "none.json: no such file\n"
-            "meta.json: c: expected {\"token_lengths\": \"FILE\"} or \"FILE\"");
+  EXPECT_EQ(
+      problems_of_file(dir.write("meta.json", R"({"a": "a.json", "b": "none.json", "c": 3})")),
+      "a.json: record 1: token_num: missing\n"
+      "none.json: no such file\n"
+      "meta.json: c: expected {\"token_lengths\": \"FILE\"} or \"FILE\"");
 }
 
 }  // namespace

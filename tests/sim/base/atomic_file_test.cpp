@@ -6,7 +6,7 @@
 #include <csignal>
 
 #include "sim/base/errors.hpp"
-#include "tests/results/temporary_directory.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace mllmsim {
 namespace {
@@ -87,6 +87,18 @@ TEST(AtomicFile, AFullDiskKeepsTheOldVersion) {
   EXPECT_EQ(message, "cannot write " + (dir / "a.txt").string() + ": File too large");
   EXPECT_EQ(contents(dir / "a.txt"), "old");
   EXPECT_EQ(dir.entries(), 1U);
+}
+
+// The second cannot be written, so the first keeps its old version.
+TEST(AtomicFile, FilesThatBelongTogetherChangeTogether) {
+  const TemporaryDirectory dir;
+  const FileContents old[] = {{dir / "a.txt", "old"}, {dir / "b.txt", "old"}};
+  write_files_atomically(old);
+  const FileContents files[] = {{dir / "a.txt", "new"}, {dir / "missing" / "b.txt", "new"}};
+  EXPECT_THROW(write_files_atomically(files), EnvironmentError);
+  EXPECT_EQ(contents(dir / "a.txt"), "old");
+  EXPECT_EQ(contents(dir / "b.txt"), "old");
+  EXPECT_EQ(dir.entries(), 2U);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "sim/base/errors.hpp"
-#include "tests/results/temporary_directory.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace mllmsim {
 namespace {

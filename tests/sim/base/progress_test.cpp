@@ -54,5 +54,16 @@ TEST(Progress, PlainLinesAreFew) {
   EXPECT_EQ(text.find('\n'), text.size() - 1);
 }
 
+// What is over within its patience is not talked about.
+TEST(Progress, IsSilentAboutWhatIsQuick) {
+  std::FILE* out = std::tmpfile();
+  {
+    Progress progress(out, /*terminal=*/true, std::chrono::hours(1));
+    progress.begin(1);
+    progress.done(true);
+  }
+  EXPECT_EQ(written(out), "");
+}
+
 }  // namespace
 }  // namespace mllmsim

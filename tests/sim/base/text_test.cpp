@@ -2,6 +2,7 @@
 
 #include "sim/base/hash.hpp"
 #include "sim/base/text.hpp"
+#include "sim/base/utf8.hpp"
 
 namespace mllmsim {
 namespace {
@@ -54,6 +55,15 @@ TEST(EditDistance, CountsInsertionsReplacementsAndSwaps) {
   EXPECT_EQ(edit_distance("", "nodes"), 5u);
 }
 
+TEST(Utf8, IsToldFromOtherBytes) {
+  EXPECT_TRUE(is_utf8(""));
+  EXPECT_TRUE(is_utf8("a\n\u00e9\u20ac"));
+  EXPECT_FALSE(is_utf8("a\xff"));
+  EXPECT_FALSE(is_utf8("\xc3"));          // half a character
+  EXPECT_FALSE(is_utf8("\xc0\xaf"));      // longer than it must be
+  EXPECT_FALSE(is_utf8("\xed\xa0\x80"));  // half a surrogate pair
+}
+
 TEST(DidYouMean, NearestName) {
   EXPECT_EQ(did_you_mean("balancd", {"balanced", "baseline"}), "; did you mean \"balanced\"?");
 }
@@ -62,6 +72,10 @@ TEST(DidYouMean, SaysNothingIfNothingIsNear) {
   EXPECT_EQ(did_you_mean("optimus", {"balanced", "baseline"}), "");
   EXPECT_EQ(did_you_mean("x", {"pp"}), "");
   EXPECT_EQ(did_you_mean("lora", {"norm"}), "");
+  EXPECT_EQ(did_you_mean("batch_size", {"patch_size"}), "");  // another thing
+  EXPECT_EQ(did_you_mean("decoder", {"encoder"}), "");
+  EXPECT_EQ(did_you_mean("min_tokens", {"max_tokens", "mix_tokens"}),
+            "; did you mean \"mix_tokens\"?");
 }
 
 TEST(Hash, IsFnv1a) {  // test vectors of the FNV authors

@@ -122,6 +122,21 @@ TEST(Simulation, ACycleIsReportedByName) {
   }
 }
 
+// The first task did run: that its stream's next never did is no overlap.
+TEST(Simulation, ACycleBehindATaskIsReportedAsACycle) {
+  Program p(1);
+  p.add(task(0, StreamKind::compute, 1));
+  const TaskId a = p.add(task(0, StreamKind::compute, 1)), b = p.add(task(0, StreamKind::tp, 1));
+  p.add_dependency(a, b);
+  p.add_dependency(b, a);
+  try {
+    simulate(p, {});
+    FAIL() << "expected an InternalError";
+  } catch (const InternalError& e) {
+    EXPECT_NE(std::string(e.what()).find("form a cycle"), std::string::npos) << e.what();
+  }
+}
+
 TEST(Simulation, LostBytesAndLostMemoryAreNoticed) {
   Program bytes(1);
   Task t = task(0, StreamKind::pp_send_next, 1);

@@ -4,7 +4,7 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"
-#include "tests/results/temporary_directory.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace mllmsim {
 using namespace tables;
@@ -37,6 +37,23 @@ TEST(Parquet, GivesBackTableAndMetadata) {
   const ParquetFile file = read_parquet(dir / "t.parquet");
   EXPECT_EQ(file.table, example_table());
   EXPECT_EQ(file.metadata, metadata);
+}
+
+TEST(Parquet, KeepsNulls) {
+  const TemporaryDirectory dir;
+  Table table = example_table();
+  for (const auto& [name, column] : Table(table).columns) table.set_null(name, 0);
+  for (auto& [name, column] : table.columns)
+    std::visit(
+        [](auto& values) {
+          if constexpr (requires { values[0] = {}; }) values[0] = {};
+        },
+        column);
+  write_parquet(table, {}, dir / "t.parquet");
+  const Table read = read_parquet(dir / "t.parquet").table;
+  EXPECT_EQ(read.nulls, table.nulls);
+  EXPECT_TRUE(read.is_null(table.columns[0].first, 0));
+  EXPECT_FALSE(read.is_null(table.columns[0].first, 1));
 }
 
 TEST(Parquet, AnEmptyTableKeepsItsColumns) {

@@ -113,6 +113,34 @@ TEST(Collectives, ShardsAreGatheredALayerAhead) {
   }
 }
 
+// What collectives beside it cost a layer comes after its last kernel, which may be a collective on
+// the tp stream: kernel by kernel the step takes as long as layer by layer.
+TEST(Collectives, ShardedLayersAreSlowedBehindTheirLastKernel) {
+  Job job = replicated(3);
+  job.parallelism.tensor_model_parallel_size = 2;
+  JobCosts costs(job);
+  const Plan plan = plan_of(job, {5});
+  const Time by_layer = simulate_plan(job, plan, costs.context()).span();
+  job.granularity = Granularity::kernel;
+  EXPECT_EQ(simulate_plan(job, plan, costs.context()).span(), by_layer);
+}
+
+// DeepSpeed's bf16 optimizer reduces all gradients to all replicas, those of encoders beside the
+// pipeline too: twice the bytes.
+TEST(Collectives, EncodersReduceTheirGradientsAsTheSoftwareDoes) {
+  Job job = small_job();
+  job.strategy = "optimus";
+  const auto reduced = [&](bool scatter) {
+    job.software.reduce_scatter_grads = scatter;
+    std::int64_t bytes = 0;
+    const Simulated s = simulate_job(job);
+    for (const Task& task : s.program.tasks())
+      if (task.kind == TaskKind::dp_reduce_scatter) bytes += task.bytes.value;
+    return static_cast<double>(bytes);
+  };
+  EXPECT_NEAR(reduced(false) / reduced(true), 2, 1e-6);
+}
+
 // The optimizer runs when all have met, and they meet when their last backwards are done.
 TEST(Collectives, AllMeetBeforeTheOptimizer) {
   const Streams s = streams(replicated(1));

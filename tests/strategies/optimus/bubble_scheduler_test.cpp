@@ -55,7 +55,7 @@ RankTimeline rank(std::vector<std::pair<std::int64_t, std::int64_t>> passes) {
   out.last_end = us(passes.back().second);
   Time free = -kAlways;
   for (std::uint32_t p = 0; p < passes.size(); ++p) {
-    out.kernels.push_back({us(passes[p].first), p, 0});
+    out.kernels.push_back({us(passes[p].first), us(passes[p].second), p, 0});
     if (us(passes[p].first) > free) out.compute.push_back({free, us(passes[p].first)});
     free = us(passes[p].second);
   }
@@ -114,7 +114,8 @@ TEST(BubbleScheduler, AKernelGoesWholeIntoOneBubble) {
 TEST(BubbleScheduler, CollectivesGoUnderComputationAndComputationIntoTpBubbles) {
   LlmTimeline llm;
   RankTimeline& r = llm.ranks.emplace_back();
-  r.kernels = {{us(0), 0, 0}, {us(10), 0, 1}, {us(16), 0, 2}, {us(36), 1, 0}};
+  r.kernels = {
+      {us(0), us(6), 0, 0}, {us(10), us(16), 0, 1}, {us(16), us(26), 0, 2}, {us(36), us(46), 1, 0}};
   r.compute = {{-kAlways, us(0)}, {us(10), us(16), true}, {us(26), us(36)}, {us(46), kAlways}};
   r.tp = {{-kAlways, us(10)}, {us(16), kAlways}};
   r.last_end = us(46);

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Looks for inputs that break a reader, with libFuzzer under asan and ubsan (clang 14).
+#
+#   ./fuzz.sh                  every target of tests/fuzz/targets for ten minutes, two at a time
+#   ./fuzz.sh 1                for a minute each
+#   ./fuzz.sh 5 run journal    these targets only
+#
+# A find is whatever a reader may not do (tests/fuzz/fuzz.hpp), more than 20 s or more than 2 GB. Finds go to
+# build/fuzz/finds/TARGET with the log beside them; inputs that reach new code are kept in build/fuzz/corpus for
+# the next time. Prints a table; exits with 1 if there is a find. A find that is mended belongs into
+# tests/fuzz/corpus/TARGET: ctest -R fuzz repeats what is there.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "$root"
+case ${1:-} in -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;; esac
+minutes=${1:-10}
+shift || true
+all=$(cd tests/fuzz/targets && ls -- *.cpp | sed 's/\.cpp$//')
+targets=${*:-$all}
+[[ $minutes =~ ^[0-9]+$ && $minutes -gt 0 ]] || { echo "fuzz.sh: expected minutes, not '$minutes'" >&2; exit 2; }
+for target in $targets; do
+  grep -qxF -- "$target" <<<"$all" || { echo "fuzz.sh: no target '$target'; there are:" $all >&2; exit 2; }
+done
+
+./setup.sh tests fuzz
+export finds=$root/build/fuzz/finds seconds=$((minutes * 60))
+rm -rf "$finds"
+mkdir -p "$finds"
+scratch=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)" mllmsim-fuzz-XXXXXX)
+trap 'rm -rf "$scratch"' EXIT
+export TMPDIR=$scratch
+# Arrow is not instrumented: what it and we both put into a vector would be taken for an overflow.
+export ASAN_OPTIONS=detect_container_overflow=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+
+# fuzz_one TARGET: leaves finds/TARGET.log
+fuzz_one() {
+  mkdir -p "build/fuzz/corpus/$1" "$finds/$1"
+  nice -n 19 build/fuzz/bin/fuzz "--target=$1" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
+    -malloc_limit_mb=1024 -max_len=20000 -dict=tests/fuzz/words.dict -print_final_stats=1 -reload=0 \
+    -artifact_prefix="$finds/$1/" "build/fuzz/corpus/$1" "tests/fuzz/corpus/$1" >"$finds/$1.log" 2>&1 ||
+    touch "$finds/$1/failed"  # also if it ended without an input
+}
+export -f fuzz_one
+printf '%s\n' $targets | xargs -P 2 -I {} bash -c 'fuzz_one {}'
+
+printf '%-16s %12s %9s %6s\n' target executions coverage finds
+status=0
+for target in $targets; do
+  log=$finds/$target.log
+  runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+  coverage=$(grep -o 'cov: [0-9]*' "$log" | tail -n 1 | cut -d ' ' -f 2)
+  count=$(find "$finds/$target" -type f ! -name failed ! -name 'slow-unit-*' | wc -l)
+  [ -e "$finds/$target/failed" ] && { status=1; [ "$count" -gt 0 ] || count=1; }
+  printf '%-16s %12s %9s %6s\n' "$target" "${runs:-?}" "${coverage:-?}" "$count"
+done
+[ $status -eq 0 ] || echo "fuzz.sh: finds and logs are in $finds" >&2
+exit $status

@@ -1,0 +1,17 @@
+// How results name files, so that they say nothing of the machine they were made on: a shipped file
+// relative to data_directory(), another without the directories of an absolute path. Relative paths
+// stay as they were written.
+#pragma once
+
+#include <string>
+
+#include "scenarios/tree/node.hpp"
+
+namespace mllmsim::scenarios {
+
+std::string portable_name(const std::string& file);
+
+// A scenario as canonical TOML, every file in it by its portable name. Texts for people stay.
+std::string portable_text(Node tree);
+
+}  // namespace mllmsim::scenarios

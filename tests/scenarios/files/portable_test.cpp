@@ -1,0 +1,29 @@
+#include "scenarios/files/portable.hpp"
+
+#include <gtest/gtest.h>
+
+#include "scenarios/tree/toml_parse.hpp"
+#include "sim/base/data_directory.hpp"
+
+namespace mllmsim::scenarios {
+namespace {
+
+TEST(PortableName, SaysNothingOfTheMachine) {
+  EXPECT_EQ(portable_name("mine/a.json"), "mine/a.json");
+  EXPECT_EQ(portable_name("a100-sxm4-80g"), "a100-sxm4-80g");
+  EXPECT_EQ(portable_name("/home/me/a.json"), "a.json");
+  EXPECT_EQ(portable_name((data_directory() / "scenarios/runs/a.toml").string()),
+            "scenarios/runs/a.toml");
+}
+
+TEST(PortableName, TextsForPeopleStay) {
+  const Node tree = parse_toml(
+      "description = \"/ is a slash\"\ncalibration = \"/x/a.json\"\n[data]\nset = \"/y/b.csv\"\n",
+      "a.toml");
+  EXPECT_EQ(portable_text(tree),
+            "calibration = \"a.json\"\ndescription = \"/ is a slash\"\n\n[data]\nset = "
+            "\"b.csv\"\n");
+}
+
+}  // namespace
+}  // namespace mllmsim::scenarios

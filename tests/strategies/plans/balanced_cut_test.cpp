@@ -1,0 +1,94 @@
+#include "strategies/plans/balanced_cut.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <limits>
+#include <numeric>
+
+namespace mllmsim::plans {
+namespace {
+
+using Sizes = std::vector<std::size_t>;
+
+TEST(BalancedCut, MinimisesTheLargestPart) {
+  EXPECT_EQ(balanced_cut({5, 1, 1, 1, 1, 1}, 2), (Sizes{1, 5}));
+  EXPECT_EQ(balanced_cut({1, 1, 1, 1, 1, 5}, 2), (Sizes{5, 1}));
+}
+
+// {5}, {1 x 5} has largest part 5 however the ones are cut; the even cut of the ones is the better
+// pipeline.
+TEST(BalancedCut, AmongEqualsIsTheMostEven) {
+  EXPECT_EQ(balanced_cut({5, 1, 1, 1, 1}, 3), (Sizes{1, 2, 2}));
+}
+
+TEST(BalancedCut, NoPartIsEmpty) { EXPECT_EQ(balanced_cut({1, 0, 0}, 3), (Sizes{1, 1, 1})); }
+
+double largest(const std::vector<double>& w, const Sizes& sizes) {
+  double most = 0;
+  auto at = w.begin();
+  for (std::size_t n : sizes) {
+    most = std::max(most, std::accumulate(at, at + static_cast<std::ptrdiff_t>(n), 0.0));
+    at += static_cast<std::ptrdiff_t>(n);
+  }
+  return most;
+}
+
+TEST(BalancedCut, NoCutIsBetter) {
+  EXPECT_TRUE(rc::check([] {
+    const auto w = *rc::gen::container<std::vector<double>>(
+        8, rc::gen::map(rc::gen::inRange(0, 50), [](int i) { return static_cast<double>(i); }));
+    const double found = largest(w, balanced_cut(w, 3));
+    for (std::size_t i = 1; i < 7; ++i)
+      for (std::size_t j = i + 1; j < 8; ++j)
+        RC_ASSERT(found <= largest(w, {i, j - i, 8 - j}) + 1e-9);
+  }));
+}
+
+// The same by looking at every j.
+Sizes plain_cut(const std::vector<double>& w, std::size_t parts) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::size_t n = w.size();
+  std::vector<double> before(n + 1, 0);
+  for (std::size_t i = 0; i < n; ++i) before[i + 1] = before[i] + w[i];
+  double limit = kInfinity;
+  std::vector<std::vector<std::size_t>> from;
+  for (const bool squares : {false, true}) {
+    std::vector<std::vector<double>> best(parts + 1, std::vector<double>(n + 1, kInfinity));
+    from.assign(parts + 1, std::vector<std::size_t>(n + 1, 0));
+    best[0][0] = 0;
+    for (std::size_t m = 1; m <= parts; ++m)
+      for (std::size_t l = m; l <= n; ++l)
+        for (std::size_t j = m - 1; j < l; ++j) {
+          const double part = before[l] - before[j];
+          const double value = part > limit ? kInfinity
+                               : squares    ? best[m - 1][j] + part * part
+                                            : std::max(best[m - 1][j], part);
+          if (value >= best[m][l]) continue;
+          best[m][l] = value;
+          from[m][l] = j;
+        }
+    limit = best[parts][n] * (1 + 1e-12);
+  }
+  Sizes sizes(parts);
+  for (std::size_t m = parts, l = n; m > 0; --m) {
+    sizes[m - 1] = l - from[m][l];
+    l = from[m][l];
+  }
+  return sizes;
+}
+
+// Kinds of layers that repeat, as models have, give many cuts that are equally good.
+TEST(BalancedCut, IsTheCutThatLookingEverywhereFinds) {
+  EXPECT_TRUE(rc::check([] {
+    const auto kinds = *rc::gen::container<std::vector<double>>(
+        3, rc::gen::map(rc::gen::inRange(0, 1000), [](int i) { return 0.0123 * i; }));
+    const auto layers =
+        *rc::gen::nonEmpty(rc::gen::container<std::vector<double>>(rc::gen::elementOf(kinds)));
+    const auto parts = *rc::gen::inRange<std::size_t>(1, layers.size() + 1);
+    RC_ASSERT(balanced_cut(layers, parts) == plain_cut(layers, parts));
+  }));
+}
+
+}  // namespace
+}  // namespace mllmsim::plans

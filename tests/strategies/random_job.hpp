@@ -1,0 +1,215 @@
+// Random jobs for properties: models, clusters, software, data and parallel sizes, as small as a
+// property needs them and as odd as a scenario may say.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <random>
+
+#include "sim/base/errors.hpp"
+#include "tests/strategies/small_job.hpp"
+
+namespace mllmsim {
+
+inline bool random_bool() { return *rc::gen::arbitrary<bool>(); }
+
+// With at least so many layers, and up to five more.
+inline Transformer random_blocks(int layers) {
+  Transformer t;
+  t.num_hidden_layers = layers + *rc::gen::inRange(0, 6);
+  t.num_attention_heads = *rc::gen::element(4, 8, 16);
+  t.num_key_value_heads = random_bool() ? t.num_attention_heads : 4;
+  t.head_dim = *rc::gen::element(32, 64, 128);
+  t.hidden_size = t.num_attention_heads * t.head_dim;
+  t.intermediate_size = t.hidden_size * *rc::gen::element(2, 4);
+  t.gated_mlp = random_bool();
+  t.norm = *rc::gen::element(Norm::layer_norm, Norm::rms_norm);
+  t.qk_norm = random_bool();
+  t.layer_scale = random_bool();
+  t.drop_path = random_bool();
+  return t;
+}
+
+// Every model stage finds a layer of the LLM.
+inline Model random_model(const Parallelism& p) {
+  Model model = small_job().model;
+  model.llm.blocks = random_blocks(p.pipeline_model_parallel_size * p.virtual_pipeline_stages);
+  model.llm.blocks.rotary = model.llm.blocks.causal = true;
+  model.llm.vocab_size = *rc::gen::element(1000, 32000);
+  model.llm.trained = random_bool();
+  const Encoder like = model.encoders.front();
+  model.encoders.clear();
+  for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
+    Encoder& e = model.encoders.emplace_back(like);
+    e.name = "encoder " + std::to_string(i);
+    e.blocks = random_blocks(1);
+    if (random_bool())
+      e.projector_sizes = {e.blocks.hidden_size, model.llm.blocks.hidden_size};
+    else
+      e.projector_sizes.clear();
+    e.trained = random_bool();
+    e.projector_trained = random_bool();
+  }
+  return model;
+}
+
+// What the shipped generations of frameworks differ in, in every combination.
+inline Software random_software(const Parallelism& p) {
+  Software s;
+  for (bool* choice :
+       {&s.flash_attention, &s.fused_kernels, &s.fused_norms, &s.gather_qk_norm, &s.dropout,
+        &s.overlap_param_gather, &s.overlap_grad_reduce, &s.reduce_scatter_grads,
+        &s.overlap_tp_backward, &s.overlap_p2p, &s.scatter_gather_p2p})
+    *choice = random_bool();
+  s.overlap_tp_forward = p.sequence_parallel && random_bool();
+  s.flash_attention_generation = *rc::gen::inRange(0, 3);
+  s.ddp_bucket_size = *rc::gen::element(1'000'000, 40'000'000);
+  s.zero3_prefetch_layers = *rc::gen::inRange(0, 4);
+  s.host_time_per_kernel = Seconds{*rc::gen::element(0.0, 8e-6, 55e-6)};
+  s.grad_accumulation_bytes_per_parameter = *rc::gen::element(0, 6, 10, 18);
+  s.precision.grad_bytes_per_parameter = *rc::gen::element(2, 4);
+  s.precision.sharded_grad_bytes_per_parameter = *rc::gen::element(2, 4);
+  s.precision.optimizer_bytes_per_parameter = *rc::gen::element(12, 16);
+  return s;
+}
+
+inline ClusterSpec random_cluster(const Parallelism& p) {
+  ClusterSpec c = small_job().cluster;
+  c.gpus_per_node = *rc::gen::element(4, 8);
+  c.nics_per_node = *rc::gen::element(1, 2, 4);
+  c.nodes = (p.world_size() + c.gpus_per_node - 1) / c.gpus_per_node;
+  c.topology.kind = *rc::gen::element(TopologyKind::leaf_spine, TopologyKind::rail_optimised);
+  c.topology.nodes_per_leaf = *rc::gen::element(1, 2, 32);
+  c.topology.spines = *rc::gen::element(1, 2);
+  c.topology.oversubscription = *rc::gen::element(1.0, 3.0);
+  c.gpu_speed_spread = *rc::gen::element(0.0, 0.015);
+  return c;
+}
+
+// All samples alike, or a data set whose samples have lengths of their own.
+inline Data random_data(const Parallelism& p) {
+  Data d = small_job().data;
+  d.tokens_per_sample = *rc::gen::inRange(64, 2049);
+  d.tiles_per_sample = *rc::gen::element(0.5, 1.0, 2.0);
+  if (random_bool()) return d;
+  const std::size_t count = static_cast<std::size_t>(p.global_batch_size) * 8;
+  auto set = std::make_shared<data::DataSet>();
+  std::mt19937 random(*rc::gen::arbitrary<std::uint32_t>());  // one draw: cases stay readable
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto tiles = static_cast<std::int32_t>(1 + random() % 4);
+    set->samples.push_back({tiles, tiles * 64 + static_cast<std::int32_t>(1 + random() % 1000)});
+  }
+  set->sets = {{"all", 0, count}};
+  d.set = set;
+  d.samples = static_cast<double>(count);
+  d.batching = *rc::gen::element(data::Batching::random, data::Batching::length,
+                                 data::Batching::device, data::Batching::isf);
+  return d;
+}
+
+inline Parallelism random_parallelism(const std::string& strategy) {
+  Parallelism p;
+  p.tensor_model_parallel_size = *rc::gen::element(1, 2, 4);
+  p.pipeline_model_parallel_size = *rc::gen::element(1, 2, 4);
+  p.data_parallel_size = *rc::gen::element(1, 2, 3);
+  p.virtual_pipeline_stages = p.pipeline_model_parallel_size > 1 ? *rc::gen::inRange(1, 3) : 1;
+  p.zero_stage = *rc::gen::element(0, 1);
+  if (strategy == "zero3" || strategy == "fsdp") {
+    p.pipeline_model_parallel_size = p.virtual_pipeline_stages = 1;
+    p.zero_stage = 3;
+  }
+  p.sequence_parallel = random_bool();
+  p.use_tp_pp_dp_mapping = random_bool();
+  p.micro_batch_size = *rc::gen::element(1, 2);
+  p.global_batch_size = p.micro_batch_size * p.data_parallel_size * p.pipeline_model_parallel_size *
+                        *rc::gen::inRange(1, 4);
+  return p;
+}
+
+inline Job random_job(const std::string& strategy) {
+  Job job = small_job();
+  job.strategy = strategy;
+  job.parallelism = random_parallelism(strategy);
+  job.model = random_model(job.parallelism);
+  job.software = random_software(job.parallelism);
+  job.cluster = random_cluster(job.parallelism);
+  job.data = random_data(job.parallelism);
+  const auto recompute = [] {
+    return *rc::gen::element(Recompute::none, Recompute::selective, Recompute::full);
+  };
+  job.recompute.encoder = recompute();
+  job.recompute.llm = recompute();
+  if (random_bool())
+    for (int i = 0; i < job.parallelism.pipeline_model_parallel_size; ++i)
+      job.recompute.layers_per_stage.push_back(*rc::gen::inRange(0, 4));
+  job.granularity = *rc::gen::element(Granularity::stage, Granularity::kernel);
+  if (strategy == "baseline")
+    job.options["partition"] =
+        *rc::gen::element<std::string>("parameters", "layers", "encoder_stage");
+  use_defaults(job);
+  return job;
+}
+
+// What a failure says of its job, for people.
+inline std::string text_of(const Job& job) {
+  const Parallelism& p = job.parallelism;
+  const Software& s = job.software;
+  return fmt::format(
+      "{}: tp {} pp {} vpp {} dp {} zero {} sp {} tp-pp-dp {}, {} micro-batches of {}{}\n"
+      "recompute {} {} [{}], {} encoders, {} LLM layers, trained {}; {} GPUs per node, {} NICs\n"
+      "overlaps: gather {} reduce {} tp backward {} forward {} p2p {}; scatter {} split p2p {}\n",
+      job.strategy, p.tensor_model_parallel_size, p.pipeline_model_parallel_size,
+      p.virtual_pipeline_stages, p.data_parallel_size, p.zero_stage, p.sequence_parallel,
+      p.use_tp_pp_dp_mapping, p.micro_batches(), p.micro_batch_size,
+      job.data.set ? " of a data set" : "", name_of(job.recompute.encoder),
+      name_of(job.recompute.llm), fmt::join(job.recompute.layers_per_stage, " "),
+      job.model.encoders.size(), job.model.llm.blocks.num_hidden_layers, job.model.llm.trained,
+      job.cluster.gpus_per_node, job.cluster.nics_per_node, s.overlap_param_gather,
+      s.overlap_grad_reduce, s.overlap_tp_backward, s.overlap_tp_forward, s.overlap_p2p,
+      s.reduce_scatter_grads, s.scatter_gather_p2p);
+}
+
+// A job, what it costs and what its strategy plans for it. What a strategy cannot do (more stages
+// than layers) is no case.
+struct PlannedJob {
+  explicit PlannedJob(Job of) : job(std::move(of)), costs(job), plan(plan_or_discard()) {
+    RC_LOG() << text_of(job);
+  }
+  PlannedJob(const PlannedJob&) = delete;
+
+  SimulatedStep simulate() { return simulate_plan(job, plan, costs.context()); }
+
+  const Job job;
+  JobCosts costs;
+  Plan plan;
+
+ private:
+  Plan plan_or_discard() {
+    try {
+      return make_plan(job, costs.context());
+    } catch (const UserError& e) {
+      RC_DISCARD(e.what());
+    } catch (const std::exception&) {
+      RC_LOG() << text_of(job);
+      throw;
+    }
+  }
+};
+
+// The plan of another job, costed for this one.
+inline SimulatedStep simulate_as(const Job& job, const Plan& plan) {
+  JobCosts costs(job);
+  return simulate_plan(job, plan, costs.context());
+}
+
+// property(name of a strategy), on random jobs.
+template <class Property>
+void hold_for_every_strategy(const Property& property) {
+  for (const Strategy& strategy : strategies())
+    EXPECT_TRUE(rc::check(strategy.name, [&] { property(strategy.name); }));
+}
+
+}  // namespace mllmsim
