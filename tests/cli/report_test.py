@@ -148,6 +148,7 @@ class InBrowser(Reports):
         self.browser.wait("window.mllmsimTimeline && mllmsimTimeline.frames > 0")
         self.browser.run("localStorage.clear()")
         self.browser.run("document.getElementById('timeline').scrollIntoView({block: 'center'})")
+        self.frame()  # the page tells of its scrolling, which ends what the pointer shows, a frame later
 
     def tearDown(self):
         self.assertEqual(self.browser.errors, [])
