@@ -9,6 +9,7 @@
 
 #include "results/analysis/gaps.hpp"
 #include "results/charts/timeline_chart.hpp"
+#include "results/plot/narrow.hpp"
 #include "results/report/html.hpp"
 #include "results/text/words.hpp"
 #include "scenarios/read/software_reader.hpp"
@@ -23,11 +24,15 @@ constexpr double kGib = 1 << 30;
 
 double gib(Bytes b) { return static_cast<double>(b.value) / kGib; }
 
+// Drawn twice: as wide as a screen, and for a phone.
 std::string figure(const plot::Chart& chart, const std::string& alt, const std::string& caption) {
+  const auto source = [](const plot::Chart& drawn) {
+    return "data:image/svg+xml;base64," + base64(plot::to_svg(drawn));
+  };
   return fmt::format(
-      "<figure><img alt=\"{}\" src=\"data:image/svg+xml;base64,{}\"><figcaption>{}</figcaption>"
-      "</figure>\n",
-      html(alt), base64(plot::to_svg(chart)), html(caption));
+      "<figure><picture><source media=\"(max-width: 720px)\" srcset=\"{}\">"
+      "<img alt=\"{}\" src=\"{}\"></picture><figcaption>{}</figcaption></figure>\n",
+      source(plot::narrow(chart)), html(alt), source(chart), html(caption));
 }
 
 // "internvl-6b-20b on 32 GPUs: baseline, omnibal".

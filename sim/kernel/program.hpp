@@ -91,7 +91,7 @@ struct Transfer {
 class Program {
  public:
   explicit Program(std::uint32_t devices)
-      : devices_(devices), last_on_stream_(devices * kStreamKinds) {}
+      : devices_(devices), last_on_stream_(std::size_t{devices} * kStreamKinds) {}
 
   std::uint32_t devices() const { return devices_; }
   static StreamId stream(DeviceId device, StreamKind kind) {

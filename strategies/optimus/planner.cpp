@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "sim/base/errors.hpp"
 #include "sim/base/progress.hpp"
