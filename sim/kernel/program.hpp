@@ -81,6 +81,7 @@ struct Task {
   std::int32_t micro_batch = -1;
   std::int16_t chunk = -1;
   TaskKind kind = TaskKind::forward;
+  bool in_backward = false;  // part of a backward pass, its recomputation and collectives included
 };
 
 struct Transfer {
