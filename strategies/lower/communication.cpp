@@ -8,6 +8,11 @@
 #include "strategies/lower/groups.hpp"
 
 namespace mllmsim::lower {
+namespace {
+
+constexpr Bytes kRingBytes{1LL << 40};  // of the collectives that routes are made for
+
+}  // namespace
 
 Message Communication::message(int replica, int from_rank, int to_rank, Bytes bytes_per_gpu) {
   const Parallelism& p = step_.job().parallelism;
@@ -17,21 +22,23 @@ Message Communication::message(int replica, int from_rank, int to_rank, Bytes by
   Message message;
   // Others on the same NIC are not part of this time: the simulation shares links.
   message.time = to_time(costs_.kernels.point_to_point({bytes_per_gpu, same_node, 1}).time);
-  message.links = p2p_links(replica, from_rank, to_rank);
-  for (LinkUse& use : message.links) use.bytes = Bytes{use.bytes.value * bytes_per_gpu.value};
+  message.route = p2p_route(replica, from_rank, to_rank);
+  message.factor = static_cast<double>(bytes_per_gpu.value);
   return message;
 }
 
-const std::vector<LinkUse>& Communication::p2p_links(int replica, int from_rank, int to_rank) {
-  std::vector<LinkUse>& links = p2p_links_[{step_.device(replica, from_rank).value, to_rank}];
-  if (!links.empty()) return links;
+RouteId Communication::p2p_route(int replica, int from_rank, int to_rank) {
+  const auto [known, added] =
+      p2p_routes_.try_emplace({step_.device(replica, from_rank).value, to_rank});
+  if (!added) return known->second;
   const Parallelism& p = step_.job().parallelism;
   std::vector<std::pair<int, int>> pairs;
   for (int r : replicas_behind(replica))
     for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
       pairs.emplace_back(p.rank(tp, r, from_rank), p.rank(tp, r, to_rank));
-  links = seen_by(replica, costs_.network.messages(pairs, Bytes{1}));
-  return links;
+  known->second =
+      step_.program().add_route(seen_by(replica, costs_.network.messages(pairs, Bytes{1})));
+  return known->second;
 }
 
 std::vector<TaskId> Communication::add_collective(int rank, costs::CollectiveOp op,
@@ -53,7 +60,7 @@ std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<
   task.label = program.label(op == costs::CollectiveOp::all_gather   ? "dp all-gather"
                              : op == costs::CollectiveOp::all_reduce ? "dp all-reduce"
                                                                      : "dp reduce-scatter");
-  task.transfer = program.add_transfer(ring_links(groups, sent));
+  task.transfer = program.add_transfer(ring_route(groups), sent / kRingBytes);
   std::vector<TaskId> tasks;
   for (int r = 0; r < step_.replicas(); ++r)
     for (int rank : ranks) {
@@ -64,17 +71,13 @@ std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<
 }
 
 // Buckets of parameters go round the same rings.
-std::vector<LinkUse> Communication::ring_links(const std::vector<std::vector<int>>& groups,
-                                               Bytes bytes) {
-  constexpr Bytes kUnit{1LL << 40};
-  auto& unit = ring_links_[{groups.size(), groups.front()}];
-  if (unit.empty()) {
-    unit = costs_.network.rings(groups, kUnit);
-    if (step_.replicas() == 1) unit = seen_by(0, std::move(unit));
-  }
-  std::vector<LinkUse> links = unit;
-  for (LinkUse& use : links) use.bytes = scaled(use.bytes, bytes / kUnit);
-  return links;
+RouteId Communication::ring_route(const std::vector<std::vector<int>>& groups) {
+  const auto [known, added] = ring_routes_.try_emplace({groups.size(), groups.front()});
+  if (!added) return known->second;
+  std::vector<LinkUse> uses = costs_.network.rings(groups, kRingBytes);
+  if (step_.replicas() == 1) uses = seen_by(0, std::move(uses));
+  known->second = step_.program().add_route(uses);
+  return known->second;
 }
 
 // Those whose GPUs a simulated replica stands for.

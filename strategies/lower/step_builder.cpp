@@ -52,7 +52,7 @@ TaskId StepBuilder::add_after(TaskId previous, const Task& task) {
 }
 
 StepBuilder::Transfer StepBuilder::add_transfer(const Message& message, Task send, Task receive) {
-  const TransferId transfer = program_.add_transfer(message.links);
+  const TransferId transfer = program_.add_transfer(message.route, message.factor);
   for (Task* side : {&send, &receive}) {
     side->duration = message.time;
     side->bytes = message.bytes;

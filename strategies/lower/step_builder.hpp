@@ -33,7 +33,8 @@ struct PassTasks {
 struct Message {
   Time time{};  // alone on its links
   Bytes bytes{};
-  std::vector<LinkUse> links;
+  RouteId route;      // none: no links
+  double factor = 1;  // of what the route puts on its links
 };
 
 class StepBuilder {
