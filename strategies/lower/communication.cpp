@@ -21,24 +21,27 @@ Message Communication::message(int replica, int from_rank, int to_rank, Bytes by
                          cluster.domain_of(p.rank(0, replica, to_rank));
   Message message;
   // Others on the same NIC are not part of this time: the simulation shares links.
-  message.time = to_time(costs_.kernels.point_to_point({bytes_per_gpu, same_node, 1}).time);
+  const auto [known, added] = p2p_times_.try_emplace({bytes_per_gpu, same_node});
+  if (added)
+    known->second = to_time(costs_.kernels.point_to_point({bytes_per_gpu, same_node, 1}).time);
+  message.time = known->second;
   message.route = p2p_route(replica, from_rank, to_rank);
   message.factor = static_cast<double>(bytes_per_gpu.value);
   return message;
 }
 
 RouteId Communication::p2p_route(int replica, int from_rank, int to_rank) {
-  const auto [known, added] =
-      p2p_routes_.try_emplace({step_.device(replica, from_rank).value, to_rank});
-  if (!added) return known->second;
+  std::optional<RouteId>& known = p2p_routes_[std::size_t{step_.device(replica, from_rank).value} *
+                                                  static_cast<std::size_t>(step_.ranks()) +
+                                              static_cast<std::size_t>(to_rank)];
+  if (known) return *known;
   const Parallelism& p = step_.job().parallelism;
   std::vector<std::pair<int, int>> pairs;
   for (int r : replicas_behind(replica))
     for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
       pairs.emplace_back(p.rank(tp, r, from_rank), p.rank(tp, r, to_rank));
-  known->second =
-      step_.program().add_route(seen_by(replica, costs_.network.messages(pairs, Bytes{1})));
-  return known->second;
+  known = step_.program().add_route(seen_by(replica, costs_.network.messages(pairs, Bytes{1})));
+  return *known;
 }
 
 std::vector<TaskId> Communication::add_collective(int rank, costs::CollectiveOp op,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "cost_models/kernels/kernel.hpp"
@@ -18,7 +19,11 @@ namespace mllmsim::lower {
 
 class Communication {
  public:
-  Communication(StepBuilder& step, const CostContext& costs) : step_(step), costs_(costs) {}
+  Communication(StepBuilder& step, const CostContext& costs)
+      : step_(step),
+        costs_(costs),
+        p2p_routes_(std::size_t{step.program().devices()} *
+                    static_cast<std::size_t>(step.ranks())) {}
 
   // Every tp rank sends this much to its peer.
   Message message(int replica, int from_rank, int to_rank, Bytes bytes_per_gpu);
@@ -38,8 +43,9 @@ class Communication {
 
   StepBuilder& step_;
   const CostContext& costs_;
+  std::map<std::pair<Bytes, bool>, Time> p2p_times_;  // by size, and whether in a node
   // By device and rank it sends to; of a 1-byte message.
-  std::map<std::pair<std::uint32_t, int>, RouteId> p2p_routes_;
+  std::vector<std::optional<RouteId>> p2p_routes_;
   // By number of groups and members of the first; of 1 TiB sent by each.
   std::map<std::pair<std::size_t, std::vector<int>>, RouteId> ring_routes_;
 };

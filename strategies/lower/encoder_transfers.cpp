@@ -89,7 +89,7 @@ class WaveTransfers {
 
     Task sender;
     sender.micro_batch = static_cast<std::int32_t>(wave_.micro_batches.front());
-    sender.label = step_.label(forward ? "encoder activations" : "encoder gradients");
+    sender.label = step_.label(forward ? "encoder activations" : "encoder gradients", "");
     Task receiver = sender;
     sender.stream =
         Program::stream(step_.device(replica_, from),

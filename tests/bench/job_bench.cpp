@@ -87,10 +87,12 @@ const bool kRegistered = [] {
   const std::string gpt3 = "gpt3-175b-a100x1024", internvl = "internvl-1.2m-a100x32";
   job("Step_Gpt3_1024", gpt3, {});
   job("Step_Gpt3_65536", gpt3, {"cluster.nodes=8192", "gbs=98304"});
-  job("Step_Contended_24576", "vit-22b-gpt-175b-h100x3072",
-      {"strategy.name=baseline", "cluster.nodes=3072", "gbs=12288", "cluster.oversubscription=4"});
-  job("Step_Huge_100000", gpt3,
-      {"cluster.nodes=12544", "pp=64", "vpp=1", "gbs=802816", "model.num_hidden_layers=128"});
+  for (const std::int64_t over : {1, 4, 32})
+    job(("Step_Contended_24576/" + text(over)).c_str(), internvl,
+        {"strategy.name=baseline", "cluster.nodes=3072", "cluster.nic_bandwidth=\"100 Gb/s\"",
+         "cluster.oversubscription=" + text(over), "tp=1", "pp=8", "gbs=98304", "data.steps=1",
+         "parallelism.use_tp_pp_dp_mapping=false"});
+  job("Step_Huge_100000", gpt3, {"cluster.nodes=12544", "pp=64", "vpp=1", "gbs=802816"});
   for (const std::string strategy : {"baseline", "omnibal"})
     job(("Pass_" + strategy).c_str(), internvl, {"strategy.name=" + strategy});
   for (const std::string strategy : {"optimus", "omnibal+optimus"})
