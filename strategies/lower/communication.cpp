@@ -1,7 +1,6 @@
 #include "strategies/lower/communication.hpp"
 
 #include <numeric>
-#include <set>
 
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/world/network.hpp"
@@ -40,7 +39,7 @@ RouteId Communication::p2p_route(int replica, int from_rank, int to_rank) {
   for (int r : replicas_behind(replica))
     for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
       pairs.emplace_back(p.rank(tp, r, from_rank), p.rank(tp, r, to_rank));
-  known = step_.program().add_route(seen_by(replica, costs_.network.messages(pairs, Bytes{1})));
+  known = step_.program().add_route(costs_.network.messages(pairs, Bytes{1}, seen_by(replica)));
   return *known;
 }
 
@@ -77,9 +76,8 @@ std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<
 RouteId Communication::ring_route(const std::vector<std::vector<int>>& groups) {
   const auto [known, added] = ring_routes_.try_emplace({groups.size(), groups.front()});
   if (!added) return known->second;
-  std::vector<LinkUse> uses = costs_.network.rings(groups, kRingBytes);
-  if (step_.replicas() == 1) uses = seen_by(0, std::move(uses));
-  known->second = step_.program().add_route(uses);
+  known->second = step_.program().add_route(costs_.network.rings(
+      groups, kRingBytes, step_.replicas() == 1 ? seen_by(0) : Network::SeenNodes{}));
   return known->second;
 }
 
@@ -91,17 +89,16 @@ std::vector<int> Communication::replicas_behind(int replica) const {
   return all;
 }
 
-std::vector<LinkUse> Communication::seen_by(int replica, std::vector<LinkUse> uses) const {
+const Network::SeenNodes& Communication::seen_by(int replica) {
+  if (replica == seen_replica_) return seen_;
   const Parallelism& p = step_.job().parallelism;
-  std::set<int> nodes;
+  const ClusterSpec& cluster = step_.job().cluster;
+  seen_.assign(static_cast<std::size_t>(cluster.nodes), false);
   for (int rank = 0; rank < step_.ranks(); ++rank)
     for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
-      nodes.insert(step_.job().cluster.node_of(p.rank(tp, replica, rank)));
-  std::erase_if(uses, [&](const LinkUse& use) {
-    const auto node = costs_.network.node_of(use.link);
-    return node && !nodes.contains(*node);
-  });
-  return uses;
+      seen_[static_cast<std::size_t>(cluster.node_of(p.rank(tp, replica, rank)))] = true;
+  seen_replica_ = replica;
+  return seen_;
 }
 
 }  // namespace mllmsim::lower

@@ -12,6 +12,7 @@
 
 #include "cost_models/kernels/kernel.hpp"
 #include "cost_models/kernels/kernel_costs.hpp"
+#include "sim/world/network.hpp"
 #include "strategies/job/cost_context.hpp"
 #include "strategies/lower/step_builder.hpp"
 
@@ -39,10 +40,12 @@ class Communication {
   RouteId p2p_route(int replica, int from_rank, int to_rank);
   RouteId ring_route(const std::vector<std::vector<int>>& groups);
   std::vector<int> replicas_behind(int replica) const;
-  std::vector<LinkUse> seen_by(int replica, std::vector<LinkUse> uses) const;
+  const Network::SeenNodes& seen_by(int replica);
 
   StepBuilder& step_;
   const CostContext& costs_;
+  Network::SeenNodes seen_;  // nodes of this replica
+  int seen_replica_ = -1;
   std::map<std::pair<Bytes, bool>, Time> p2p_times_;  // by size, and whether in a node
   // By device and rank it sends to; of a 1-byte message.
   std::vector<std::optional<RouteId>> p2p_routes_;
