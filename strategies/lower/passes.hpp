@@ -54,6 +54,8 @@ class Passes {
     PlannedLayer cost_of;
   };
   PassTasks add_pass(Issuing& issuing, const Pass& pass);
+  // What a stage sends on stays in memory until its backward.
+  void keep_output(const Position& at, const Pass& pass, const PassTasks& tasks);
   TaskId add_start(Issuing& issuing, const Pass& pass);
   Time gather_time(Bytes bytes);
   Segment add_chunk(const Issuing& issuing, const Pass& pass);
