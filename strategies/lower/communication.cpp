@@ -11,7 +11,25 @@ namespace {
 
 constexpr Bytes kRingBytes{1LL << 40};  // of the collectives that routes are made for
 
+// A single simulated replica sees its own nodes; several see all.
+Network::SeenNodes seen_nodes(const StepBuilder& step) {
+  if (step.replicas() > 1) return {};
+  const Parallelism& p = step.job().parallelism;
+  const ClusterSpec& cluster = step.job().cluster;
+  Network::SeenNodes seen(static_cast<std::size_t>(cluster.nodes), false);
+  for (int rank = 0; rank < step.ranks(); ++rank)
+    for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
+      seen[static_cast<std::size_t>(cluster.node_of(p.rank(tp, 0, rank)))] = true;
+  return seen;
+}
+
 }  // namespace
+
+Communication::Communication(StepBuilder& step, const CostContext& costs)
+    : step_(step),
+      costs_(costs),
+      seen_(seen_nodes(step)),
+      p2p_routes_(std::size_t{step.program().devices()} * static_cast<std::size_t>(step.ranks())) {}
 
 Message Communication::message(int replica, int from_rank, int to_rank, Bytes bytes_per_gpu) {
   const Parallelism& p = step_.job().parallelism;
@@ -39,7 +57,7 @@ RouteId Communication::p2p_route(int replica, int from_rank, int to_rank) {
   for (int r : replicas_behind(replica))
     for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
       pairs.emplace_back(p.rank(tp, r, from_rank), p.rank(tp, r, to_rank));
-  known = step_.program().add_route(costs_.network.messages(pairs, Bytes{1}, seen_by(replica)));
+  known = step_.program().add_route(costs_.network.messages(pairs, Bytes{1}, seen_));
   return *known;
 }
 
@@ -76,8 +94,7 @@ std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<
 RouteId Communication::ring_route(const std::vector<std::vector<int>>& groups) {
   const auto [known, added] = ring_routes_.try_emplace({groups.size(), groups.front()});
   if (!added) return known->second;
-  known->second = step_.program().add_route(costs_.network.rings(
-      groups, kRingBytes, step_.replicas() == 1 ? seen_by(0) : Network::SeenNodes{}));
+  known->second = step_.program().add_route(costs_.network.rings(groups, kRingBytes, seen_));
   return known->second;
 }
 
@@ -87,18 +104,6 @@ std::vector<int> Communication::replicas_behind(int replica) const {
   std::vector<int> all(static_cast<std::size_t>(step_.job().parallelism.data_parallel_size));
   std::iota(all.begin(), all.end(), 0);
   return all;
-}
-
-const Network::SeenNodes& Communication::seen_by(int replica) {
-  if (replica == seen_replica_) return seen_;
-  const Parallelism& p = step_.job().parallelism;
-  const ClusterSpec& cluster = step_.job().cluster;
-  seen_.assign(static_cast<std::size_t>(cluster.nodes), false);
-  for (int rank = 0; rank < step_.ranks(); ++rank)
-    for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
-      seen_[static_cast<std::size_t>(cluster.node_of(p.rank(tp, replica, rank)))] = true;
-  seen_replica_ = replica;
-  return seen_;
 }
 
 }  // namespace mllmsim::lower

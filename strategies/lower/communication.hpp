@@ -20,11 +20,7 @@ namespace mllmsim::lower {
 
 class Communication {
  public:
-  Communication(StepBuilder& step, const CostContext& costs)
-      : step_(step),
-        costs_(costs),
-        p2p_routes_(std::size_t{step.program().devices()} *
-                    static_cast<std::size_t>(step.ranks())) {}
+  Communication(StepBuilder& step, const CostContext& costs);
 
   // Every tp rank sends this much to its peer.
   Message message(int replica, int from_rank, int to_rank, Bytes bytes_per_gpu);
@@ -40,12 +36,10 @@ class Communication {
   RouteId p2p_route(int replica, int from_rank, int to_rank);
   RouteId ring_route(const std::vector<std::vector<int>>& groups);
   std::vector<int> replicas_behind(int replica) const;
-  const Network::SeenNodes& seen_by(int replica);
 
   StepBuilder& step_;
   const CostContext& costs_;
-  Network::SeenNodes seen_;  // nodes of this replica
-  int seen_replica_ = -1;
+  Network::SeenNodes seen_;
   std::map<std::pair<Bytes, bool>, Time> p2p_times_;  // by size, and whether in a node
   // By device and rank it sends to; of a 1-byte message.
   std::vector<std::optional<RouteId>> p2p_routes_;

@@ -36,7 +36,7 @@ ROWS = [
     ("Optimus, 2,048 H100", "Planning_Optimus_2048", 0.2, None),
     ("Optimus, 3,072 H100", "Planning_Optimus_3072", 0.2, None),
     ("omnibal, 32,768 H100: planned and simulated", "Planning_Omnibal_32768", 5.0, None),
-    ("trace of 1.2 M spans", "Trace/1200000", 3.0, None),
+    ("trace of 1.2 M spans", "Growth_Spans/224", 3.0, None),
     ("ISF, 12.7 M samples", "Growth_Isf/12700000", None, None),
 ]
 SLOPES = {"Tasks": "tasks of a step", "Ranks": "pipeline ranks", "Gpus": "GPUs that are not simulated", "Replicas": "simulated replicas",
@@ -130,7 +130,7 @@ def main():
     parser.add_argument("--smoke", action="store_true")
     options, arguments = parser.parse_known_args()
     if options.smoke:
-        quick = "Kernel_|Growth_(Tasks|Ranks)/(8|64|256)$|Growth_Gpus/1024|Step_Gpt3_1024|Point|Isf/100000$|Spans/1000$"
+        quick = "Kernel_|Growth_(Tasks|Ranks)/(8|64|256)$|Growth_Gpus/1024$|Step_Gpt3_1024|Point|Isf/100000$|Growth_Spans/16$"
         arguments = [f"--benchmark_filter={quick}", "--benchmark_min_time=0.000001"]
     path = options.read or measure(options.program, options.out, arguments)
     found = times(json.loads(path.read_text()))
