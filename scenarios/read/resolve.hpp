@@ -39,6 +39,8 @@ class Resolver {
  private:
   std::optional<Node> resolved(const Node& written, ShippedKind kind, const std::string& key);
   std::optional<Node> load(const Node& reference, ShippedKind kind, const std::string& key);
+  std::optional<Node> load_file(const Node& reference, ShippedKind kind,
+                                const std::filesystem::path& from, const std::string& key);
   bool lay_over(Node& model, Node over, const std::string& key);
   bool lay_encoders_over(Node& encoders, Node over, const std::string& key);
   std::optional<Node> part_over(const Node* below, const Node& written, ModelPart which,
