@@ -1,5 +1,5 @@
 // Hugging Face's config.json as either part of a model.
-#include "scenarios/read/hf_config.hpp"
+#include "scenarios/hf/hf_config.hpp"
 
 #include "scenarios/read/scenario.hpp"
 #include "tests/fuzz/fuzz.hpp"

@@ -1,5 +1,5 @@
 // Excerpts of config.json files: only the keys that matter here.
-#include "scenarios/read/hf_config.hpp"
+#include "scenarios/hf/hf_config.hpp"
 
 #include <gtest/gtest.h>
 
