@@ -28,7 +28,7 @@ struct BlockLinears {
   }
 };
 
-// Multi-token prediction: the stream and the next token's embedding, normalised, through one matrix.
+// Multi-token prediction: stream and next token's embedding, normalised, through one matrix.
 void join_forward(KernelList& list, const Block& b, std::int64_t tokens) {
   const std::int64_t rows = b.setting.rows(tokens), h = b.shape.hidden_size;
   for (int i = 0; i < 2; ++i) norm_forward(list, b.setting, b.shape.norm, rows, h);

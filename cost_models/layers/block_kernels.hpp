@@ -66,8 +66,8 @@ struct RoutedRows {
 void experts_forward(KernelList& list, const Block& block, std::int64_t tokens);
 void experts_backward(KernelList& list, const Block& block, std::int64_t tokens);
 
-// The sequences that attend within themselves where attention stays within pieces of `chunk`; 0: the
-// batch's own.
+// The sequences that attend within themselves where attention stays within pieces of `chunk`; 0:
+// the batch's own.
 std::vector<SequenceGroup> chunked(const TokenBatch& batch, std::int64_t chunk);
 
 std::vector<TimedKernel> attention_forward(const Block& block, const TokenBatch& batch);

@@ -48,8 +48,8 @@ std::int64_t projected_width(const Encoder& e) {
   return e.projector_sizes.empty() ? e.blocks.hidden_size : e.projector_sizes.back();
 }
 
-// What a cost depends on: blocks of one kind in a module are alike. Of the batch, only what the layer sees.
-// Asked with a reference to a batch, remembered with a copy.
+// What a cost depends on: blocks of one kind in a module are alike. Of the batch, only what the
+// layer sees. Asked with a reference to a batch, remembered with a copy.
 template <class Batch>
 struct Key {
   LayerKind kind;

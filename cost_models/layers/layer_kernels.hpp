@@ -93,8 +93,8 @@ struct Linear {
 };
 
 // y += (x A) B with A inputs x rank, B rank x outputs. Where x is split over ranks, so is A, and
-// the sum over ranks is that of y. DoRA scales y by a learned magnitude over the norm of each column
-// of W + A B, through which no gradient flows (Liu et al. 2024, equation 11).
+// the sum over ranks is that of y. DoRA scales y by a learned magnitude over the norm of each
+// column of W + A B, through which no gradient flows (Liu et al. 2024, equation 11).
 void adapter_forward(KernelList& list, const Linear& linear, std::int64_t tokens);
 void adapter_backward(KernelList& list, const Linear& linear, std::int64_t tokens);
 

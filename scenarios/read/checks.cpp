@@ -116,8 +116,8 @@ class Checker {
             "height), or the size of a tile, image_size");
   }
 
-  // Lengths that were counted with another encoder's tokens for a tile say nothing about this one. A
-  // sample of one tile may be text alone.
+  // Lengths that were counted with another encoder's tokens for a tile say nothing about this one.
+  // A sample of one tile may be text alone.
   void tokens_per_tile(const data::DataSet& set) const {
     if (job_.model.encoders.size() != 1) return;
     const Encoder& e = job_.model.encoders.front();

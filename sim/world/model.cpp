@@ -73,8 +73,8 @@ std::int64_t repeated_parameters(const Transformer& t, std::int64_t tp) {
          (t.replicates_attention(tp) ? attention_parameters(t) : attention_values(t).repeated);
 }
 
-// In a pair of thin matrices, x A (inputs x rank) and B (rank x outputs); of row-split matrices A is
-// split over ranks, of others B.
+// In a pair of thin matrices, x A (inputs x rank) and B (rank x outputs); of row-split matrices A
+// is split over ranks, of others B.
 std::int64_t adapter_parameters(const Transformer& t, std::int64_t tp) {
   const Adapters& a = t.adapters;
   if (a.lora_rank == 0) return 0;

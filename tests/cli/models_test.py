@@ -73,6 +73,13 @@ class Models(unittest.TestCase):
         self.assertLess(lora["iteration_s"], full["iteration_s"])
         self.assertIn("trained instead", self.run_it("model.llm.lora.rank=16", "model.llm.trained=true", code=2))
 
+    def test_a_frozen_llm_is_asked_about(self):
+        (self.dir / "run.toml").write_text('data = { set = "sizes.jsonl" }\n' + RUN)
+        said = [subprocess.run([MLLMSIM, "run", "run.toml", "--json", f"model.llm.{key}"], cwd=self.dir,
+                               capture_output=True, text=True).stderr for key in ("trained=false", "lora.rank=8")]
+        self.assertIn("model.llm.trained is false", said[0])
+        self.assertNotIn("trained is false", said[1])
+
     def test_lengths_of_another_encoder_are_refused(self):
         (self.dir / "lengths.csv").write_text("vit_num,token_num\n" + "5,1400\n" * 64)
         text = self.run_it("model={base='llava-1.5-7b'}", data='data = { set = "lengths.csv" }\n', code=2)

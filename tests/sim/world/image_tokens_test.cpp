@@ -11,7 +11,10 @@ Encoder internvit() {
   Encoder e;
   e.tokens_per_tile = 1025;
   e.output_tokens_per_tile = 256;
-  e.image = {.rule = Images::tiles, .tile_size = 448, .patch_size = 14, .max_tiles = 12};
+  e.image.rule = Images::tiles;
+  e.image.tile_size = 448;
+  e.image.patch_size = 14;
+  e.image.max_tiles = 12;
   return e;
 }
 
@@ -23,7 +26,7 @@ TEST(ImageTokens, InternVlTakesTheGridOfTheNearestShape) {
   EXPECT_EQ(tiles(internvit(), 448, 448), 1);        // as it is: no thumbnail
   EXPECT_EQ(tiles(internvit(), 448, 896), 2 + 1);    // 1 x 2
   EXPECT_EQ(tiles(internvit(), 896, 896), 4 + 1);    // 2 x 2: enough pixels for it
-  EXPECT_EQ(tiles(internvit(), 1080, 1920), 2 + 1);  // 16:9 is nearer to 2:1 than to 3:2
+  EXPECT_EQ(tiles(internvit(), 1080, 1920), 8 + 1);  // 16:9 is nearest to 2:1, best of 2 x 4
   EXPECT_EQ(tiles(internvit(), 4000, 4000), 9 + 1);  // 3 x 3 is the largest square
   EXPECT_EQ(image_tokens(internvit(), {896, 896}).llm, 5 * 256);
   EXPECT_EQ(image_tokens(internvit(), {896, 896}, 8).llm, 8 * 256);  // frames are tiles
@@ -33,7 +36,10 @@ TEST(ImageTokens, InternVlTakesTheGridOfTheNearestShape) {
 Encoder qwen() {
   Encoder e;
   e.tokens_per_output_token = 4;
-  e.image = {.rule = Images::native, .patch_size = 14, .min_pixels = 3136, .max_pixels = 1003520};
+  e.image.rule = Images::native;
+  e.image.patch_size = 14;
+  e.image.min_pixels = 3136;
+  e.image.max_pixels = 1003520;
   e.image.temporal_patch_size = 2;
   return e;
 }
@@ -62,15 +68,17 @@ Encoder clip() {
   Encoder e;
   e.tokens_per_tile = 577;
   e.output_tokens_per_tile = 576;
-  e.image = {.rule = Images::anyres, .tile_size = 336, .patch_size = 14};
+  e.image.rule = Images::anyres;
+  e.image.tile_size = 336;
+  e.image.patch_size = 14;
   e.image.grids = {{336, 672}, {672, 336}, {672, 672}, {1008, 336}, {336, 1008}};
   return e;
 }
 
-// 500 x 1000 into 336 x 672: kept whole (224,784 pixels of 225,792); 24 rows of 48, an end each.
-// 400 x 1000 as well; of 24 rows 400 * 48 / 1000 = 19 are picture, 2 + 2 of 5 padding go.
+// 300 x 600 fills 336 x 672, and 500 x 1000 too: 672 x 672 keeps no more of it and wastes half. 24
+// rows of 48, an end each. Of 240 x 600, 240 * 48 / 600 = 19 rows are picture, 4 of 5 others go.
 TEST(ImageTokens, LlavaTakesPaddingOutOfItsGrid) {
-  EXPECT_EQ(tiles(clip(), 500, 1000), 1 + 4);  // 672 x 672 keeps more pixels of it
+  EXPECT_EQ(tiles(clip(), 500, 1000), 1 + 2);
   EXPECT_EQ(tiles(clip(), 300, 600), 1 + 2);
   EXPECT_EQ(image_tokens(clip(), {300, 600}).llm, 576 + 24 * 48 + 24);
   EXPECT_EQ(tiles(clip(), 240, 600), 1 + 2);
