@@ -34,7 +34,12 @@ std::string hash_of(const data::DataSet& set) {
   std::string_view bytes(reinterpret_cast<const char*>(set.samples.data()),
                          set.samples.size() * sizeof(data::Sample));
   static_assert(sizeof(data::Sample) == 2 * sizeof(std::int32_t), "no padding to hash");
-  return hash_text(bytes);
+  static_assert(sizeof(data::Media) == 2 * sizeof(std::int32_t), "no padding to hash");
+  std::string hash = hash_text(bytes);
+  for (const std::vector<data::Media>& media : set.media)
+    hash = hash_text(hash + std::string(reinterpret_cast<const char*>(media.data()),
+                                        media.size() * sizeof(data::Media)));
+  return hash;
 }
 
 }  // namespace

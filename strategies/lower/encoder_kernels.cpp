@@ -83,16 +83,16 @@ Parallelism encoder_parallelism(const Job& job, const EncoderPlan& plan) {
 
 bool backward_reaches(const Model& model, const EncoderPlan& plan, int stage) {
   return std::any_of(plan.stages.begin(), plan.stages.begin() + stage + 1, [&](const Chunk& chunk) {
-    return std::any_of(chunk.begin(), chunk.end(),
-                       [&](const PlannedLayer& p) { return trained(model, p.layer); });
+    return std::any_of(chunk.begin(), chunk.end(), [&](const PlannedLayer& p) {
+      return trained(model, p.layer) || has_adapters(model, p.layer);
+    });
   });
 }
 
 std::vector<Bucket> encoder_buckets(const Job& job, const EncoderPlan& plan, int stage) {
   std::vector<std::int64_t> parameters;
   for (const PlannedLayer& p : plan.stage_of(stage))
-    parameters.push_back(
-        trained(job.model, p.layer) ? parameters_per_rank(job.model, p.layer, plan.tp) : 0);
+    parameters.push_back(trained_parameters_per_rank(job.model, p.layer, plan.tp));
   const int replicas = encoder_parallelism(job, plan).data_parallel_size;
   return buckets(parameters, job.software.bucket_parameters(replicas));
 }
@@ -101,8 +101,8 @@ std::int64_t encoder_parameters_per_gpu(const Job& job, const EncoderPlan& plan,
                                         bool only_trained) {
   std::int64_t n = 0;
   for (const PlannedLayer& p : plan.stage_of(rank))
-    if (!only_trained || trained(job.model, p.layer))
-      n += parameters_per_rank(job.model, p.layer, plan.tp);
+    n += only_trained ? trained_parameters_per_rank(job.model, p.layer, plan.tp)
+                      : parameters_per_rank(job.model, p.layer, plan.tp);
   return n;
 }
 
