@@ -77,6 +77,12 @@ class LayerCosts {
   LayerCosts(LayerCosts&&) noexcept;
   ~LayerCosts();
 
+  // Whether two layers cost the same for the same micro-batch.
+  bool alike(const Layer& a, const Layer& b) const {
+    return a.kind == b.kind && a.module == b.module &&
+           block_kind(model_, a) == block_kind(model_, b);
+  }
+
   // The reference is valid until kRemembered further costs have been computed: packs of an epoch
   // are too many to remember all. Not for concurrent use.
   static constexpr std::size_t kRemembered = 8192;

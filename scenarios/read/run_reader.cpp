@@ -8,6 +8,7 @@
 #include "scenarios/data_sets/data_media.hpp"
 #include "scenarios/data_sets/data_mixture.hpp"
 #include "scenarios/files/input_files.hpp"
+#include "sim/base/data_directory.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/text.hpp"
 #include "strategies/data/packing/packing.hpp"
@@ -102,9 +103,12 @@ RecomputePlan read_recompute(TableReader& run, Problems& problems) {
 
 namespace {
 
+// A file beside the run, or one that is shipped.
 std::string beside(const std::string& name, const std::filesystem::path& folder) {
   std::error_code error;
-  return std::filesystem::exists(folder / name, error) ? (folder / name).string() : name;
+  for (const std::filesystem::path& where : {folder, data_directory() / "scenarios/data"})
+    if (std::filesystem::is_regular_file(where / name, error)) return (where / name).string();
+  return name;
 }
 
 // A file of lengths or of media relative to the run's folder, or a mixture: a file there or a

@@ -178,9 +178,10 @@ Segment Passes::add_compute(DeviceId device, const Pass& pass, const ChunkCost& 
 }
 
 Segment Passes::add_kernels(Issuing& issuing, const PlannedLayer& planned, const Pass& pass) {
-  // Blocks of a chunk are alike: only the first is looked up.
-  if (!issuing.cost || !alike(issuing.cost_of, planned)) {
-    issuing.cost = &costs_.models.layers.cost(
+  // Most blocks of a chunk are like the one before: only the first is looked up.
+  costs::LayerCosts& layers = costs_.models.layers;
+  if (!issuing.cost || !alike(layers, issuing.cost_of, planned)) {
+    issuing.cost = &layers.cost(
         planned.layer, step_.micro_batch(issuing.at.replica, pass.micro_batch), planned.recompute);
     issuing.cost_of = planned;
   }
