@@ -171,7 +171,7 @@ std::vector<Task> communication_tasks(bool quick, int gpus, int nodes) {
   for (const costs::GroupShape& group : groups)
     for (costs::CollectiveOp op :
          {costs::CollectiveOp::all_gather, costs::CollectiveOp::reduce_scatter,
-          costs::CollectiveOp::all_reduce})
+          costs::CollectiveOp::all_reduce, costs::CollectiveOp::all_to_all})
       for (Size bytes : sizes) tasks.push_back(CollectiveTask{{op, Bytes{bytes}, group}});
   for (Size bytes : sizes) {
     if (nodes > 1) tasks.push_back(P2pTask{bytes, false});

@@ -44,7 +44,7 @@ class CalibratedKernelCosts : public KernelCosts {
     return p2p_time(c_.p2p, cluster_, k);
   }
   double gemm_slowdown_beside_collective() const override { return c_.overlap.value; }
-  FlopsPerSecond peak() const override { return c_.gpu.peak; }
+  FlopsPerSecond peak(NumberFormat format) const override { return c_.gpu.peak_of(format); }
 
  private:
   const Calibration& c_;

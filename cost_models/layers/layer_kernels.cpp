@@ -17,6 +17,8 @@ CollectiveNames names_of(CollectiveOp op) {
       return {"tp reduce-scatter", "tp reduce-scatter (exposed)"};
     case CollectiveOp::all_reduce:
       return {"tp all-reduce", "tp all-reduce (exposed)"};
+    case CollectiveOp::all_to_all:
+      return {"tp all-to-all", "tp all-to-all (exposed)"};
   }
   return {};
 }
