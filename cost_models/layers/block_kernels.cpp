@@ -16,6 +16,12 @@ struct BlockLinears {
            (b.shape.gated_mlp ? 2 : 1) * b.shard.mlp},
         down{"mlp down", "mlp down input gradient", "mlp down weight gradient", b.shard.mlp,
              b.shape.hidden_size} {}
+
+  std::int64_t weights() const {
+    std::int64_t n = 0;
+    for (const Linear* l : {&qkv, &output, &up, &down}) n += l->inputs * l->outputs;
+    return n;
+  }
 };
 
 // InternViT normalises q and k over all heads. Ranks that hold only some add up their sums of
@@ -51,6 +57,7 @@ std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens) {
   const Transformer& t = b.shape;
   const LayerSetting& s = b.setting;
   KernelList list(s);
+  if (s.quantises_weights) list.quantise("quantise weights", BlockLinears(b).weights(), 1);
   norm_forward(list, s, t.norm, s.rows(tokens), t.hidden_size);
   column_forward(list, s, BlockLinears(b).qkv, tokens);
   if (t.qkv_bias) bias_forward(list, tokens * b.shard.qkv());
@@ -71,7 +78,7 @@ std::vector<TimedKernel> after_attention(const Block& b, std::int64_t tokens) {
   const std::int64_t rows = s.rows(tokens);
   KernelList list(s);
   if (b.shard.whole_attention)  // a rank goes on with its rows of a complete result
-    whole_forward(list, linears.output, tokens);
+    whole_forward(list, s, linears.output, tokens);
   else
     row_forward(list, s, linears.output, tokens);
   residual_forward(list, s, t, rows);
@@ -89,6 +96,7 @@ std::vector<TimedKernel> backward_after(const Block& b, std::int64_t tokens) {
   const LayerSetting& s = b.setting;
   const std::int64_t rows = s.rows(tokens);
   KernelList list(s);
+  if (s.quantises_weights) list.quantise("quantise weights", linears.weights(), 1);
   residual_backward(list, s, t, rows);
   row_backward(list, s, linears.down, tokens);
   activation_backward(list, s, t.gated_mlp, t.linear_bias, tokens * b.shard.mlp);

@@ -42,14 +42,14 @@ Bytes peak(const std::vector<MemoryPoint>& profile) {
   return most;
 }
 
-ModelState model_state(std::int64_t parameters, std::int64_t trained_parameters, int dp,
+ModelState model_state(std::int64_t parameters, std::int64_t trained_parameters, int ranks,
                        int zero_stage, const Software& software) {
   const auto shard = [&](std::int64_t bytes, int from_stage) {
-    return Bytes{zero_stage >= from_stage ? (bytes + dp - 1) / dp : bytes};
+    return Bytes{zero_stage >= from_stage ? (bytes + ranks - 1) / ranks : bytes};
   };
   const Precision& precision = software.precision;
   return {shard(precision.parameter_bytes * parameters, 3),
-          shard(precision.grad_bytes_per_parameter * trained_parameters, 3),
+          shard(precision.grad_bytes_per_parameter * trained_parameters, 2),
           shard(precision.optimizer_bytes_per_parameter * trained_parameters, 1)};
 }
 

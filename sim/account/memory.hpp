@@ -22,13 +22,13 @@ std::vector<std::vector<MemoryPoint>> memory_profile(const Program& program,
 Bytes peak(const std::vector<MemoryPoint>& profile);
 
 // What one GPU holds all step long for `parameters` of its own (1/tp of its layers').
-// zero_stage 1 shards the optimizer over dp; stage 3 shards weights and gradients too.
+// zero_stage 1 shards the optimizer over `ranks`, stage 2 gradients too, stage 3 weights too.
 // Frozen parameters are weights only.
 struct ModelState {
   Bytes weights{}, gradients{}, optimizer{};
   Bytes total() const { return weights + gradients + optimizer; }
 };
-ModelState model_state(std::int64_t parameters, std::int64_t trained_parameters, int dp,
+ModelState model_state(std::int64_t parameters, std::int64_t trained_parameters, int ranks,
                        int zero_stage, const Software& software);
 
 }  // namespace mllmsim

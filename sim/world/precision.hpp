@@ -30,6 +30,10 @@ struct Names<NumberFormat> {
 };
 
 constexpr bool is_quantised(NumberFormat format) { return format >= NumberFormat::fp8; }
+// Whether quantising a tensor takes a pass over it first.
+constexpr bool needs_amax_pass(NumberFormat format, bool current_scaling) {
+  return format == NumberFormat::nvfp4 || (format == NumberFormat::fp8 && current_scaling);
+}
 // Of one value, its share of scales included.
 constexpr double bytes_of(NumberFormat format) {
   switch (format) {
@@ -56,8 +60,14 @@ inline constexpr std::int64_t kInt64 = 8;  // of token ids
 
 struct Precision {
   NumberFormat format = NumberFormat::bf16;  // of the products of the LLM's blocks
-  int parameter_bytes = 2;                   // bf16 or fp16, in memory and when gathered
-  int activation_bytes = 2;                  // the same; also gradients of activations
+  // fp8: the largest value of a tensor is found by a pass over it before it is quantised (Megatron's
+  // --fp8-recipe tensorwise); otherwise the scale follows from earlier steps (delayed).
+  bool fp8_current_scaling = false;
+  // Quantised parameters are gathered and kept (Megatron's --fp8-param-gather); otherwise bf16 ones,
+  // with quantised copies beside them.
+  bool fp8_param_gather = false;
+  int parameter_bytes = 2;   // bf16 or fp16, in memory and when gathered
+  int activation_bytes = 2;  // the same; also gradients of activations
   // Main gradients, which micro-batches add up in and replicas reduce: fp32, or fp16.
   int grad_bytes_per_parameter = 4;
   // zero_stage 3: gradients of one micro-batch as they are reduced (FSDP's reduce_dtype,

@@ -28,8 +28,9 @@ const std::vector<LinkUse>& Communication::p2p_links(int replica, int from_rank,
   const Parallelism& p = step_.job().parallelism;
   std::vector<std::pair<int, int>> pairs;
   for (int r : replicas_behind(replica))
-    for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
-      pairs.emplace_back(p.rank(tp, r, from_rank), p.rank(tp, r, to_rank));
+    for (int cp = 0; cp < p.context_parallel_size; ++cp)
+      for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
+        pairs.emplace_back(p.rank(tp, r, from_rank, cp), p.rank(tp, r, to_rank, cp));
   links = seen_by(replica, costs_.network.messages(pairs, Bytes{1}));
   return links;
 }
@@ -39,9 +40,69 @@ std::vector<TaskId> Communication::add_collective(int rank, costs::CollectiveOp 
   return add_collective(dp_groups(step_.job().parallelism, rank), {rank}, op, bytes);
 }
 
+std::vector<std::vector<int>> Communication::groups_of(int rank, Among among) const {
+  const Parallelism& p = step_.job().parallelism;
+  const std::vector<std::vector<int>> all = dp_groups(p, rank);
+  switch (among) {
+    case Among::shards:
+      return parts_of(all, p.shard_ranks());
+    case Among::neighbours:
+      return parts_of(all, p.zero_hpz_partition_size);
+    case Among::copies:
+      return peers_of(all, p.data_parallel_replicate_degree);
+  }
+  return all;
+}
+
+costs::GroupShape Communication::shape(int rank, Among among) const {
+  return shape_of(groups_of(rank, among), step_.job().cluster);
+}
+
+// Replicas of different groups do not wait for each other, unless one stands for all.
+std::vector<TaskId> Communication::add_collective(int rank, Among among, costs::CollectiveOp op,
+                                                  std::int64_t bytes) {
+  const Parallelism& p = step_.job().parallelism;
+  const std::vector<std::vector<int>> groups = groups_of(rank, among);
+  std::vector<TaskId> tasks;
+  if (step_.replicas() == 1) {
+    add_tasks(groups, {rank}, {0}, op, bytes, tasks);
+    return tasks;
+  }
+  // By the replicas whose GPUs meet in a group.
+  std::map<std::vector<int>, std::vector<std::vector<int>>> meeting;
+  std::map<int, int> replica_of;
+  for (int r = 0; r < step_.replicas(); ++r)
+    for (const std::vector<int>& group : dp_groups(p, rank, r, r + 1))
+      for (int gpu : group) replica_of[gpu] = r;
+  for (const std::vector<int>& group : groups) {
+    std::set<int> replicas;
+    for (int gpu : group) replicas.insert(replica_of[gpu]);
+    meeting[{replicas.begin(), replicas.end()}].push_back(group);
+  }
+  tasks.resize(static_cast<std::size_t>(step_.replicas()));
+  for (const auto& [replicas, of_them] : meeting) {
+    std::vector<TaskId> added;
+    add_tasks(of_them, {rank}, replicas, op, bytes, added);
+    for (std::size_t i = 0; i < replicas.size(); ++i)
+      tasks[static_cast<std::size_t>(replicas[i])] = added[i];
+  }
+  return tasks;
+}
+
 std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<int>>& groups,
                                                   const std::vector<int>& ranks,
                                                   costs::CollectiveOp op, std::int64_t bytes) {
+  std::vector<int> replicas(static_cast<std::size_t>(step_.replicas()));
+  std::iota(replicas.begin(), replicas.end(), 0);
+  std::vector<TaskId> tasks;
+  add_tasks(groups, ranks, replicas, op, bytes, tasks);
+  return tasks;
+}
+
+void Communication::add_tasks(const std::vector<std::vector<int>>& groups,
+                              const std::vector<int>& ranks, const std::vector<int>& replicas,
+                              costs::CollectiveOp op, std::int64_t bytes,
+                              std::vector<TaskId>& tasks) {
   Program& program = step_.program();
   const costs::GroupShape shape = shape_of(groups, step_.job().cluster);
   const Bytes sent = sent_by_each(op, Bytes{bytes}, shape.ranks);
@@ -54,13 +115,11 @@ std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<
                              : op == costs::CollectiveOp::all_reduce ? "dp all-reduce"
                                                                      : "dp reduce-scatter");
   task.transfer = program.add_transfer(ring_links(groups, sent));
-  std::vector<TaskId> tasks;
-  for (int r = 0; r < step_.replicas(); ++r)
+  for (int r : replicas)
     for (int rank : ranks) {
       task.stream = Program::stream(step_.device(r, rank), StreamKind::dp);
       tasks.push_back(program.add(task));
     }
-  return tasks;
 }
 
 // Buckets of parameters go round the same rings.
@@ -89,8 +148,9 @@ std::vector<LinkUse> Communication::seen_by(int replica, std::vector<LinkUse> us
   const Parallelism& p = step_.job().parallelism;
   std::set<int> nodes;
   for (int rank = 0; rank < step_.ranks(); ++rank)
-    for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
-      nodes.insert(step_.job().cluster.node_of(p.rank(tp, replica, rank)));
+    for (int cp = 0; cp < p.context_parallel_size; ++cp)
+      for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
+        nodes.insert(step_.job().cluster.node_of(p.rank(tp, replica, rank, cp)));
   std::erase_if(uses, [&](const LinkUse& use) {
     const auto node = costs_.network.node_of(use.link);
     return node && !nodes.contains(*node);
