@@ -1,6 +1,6 @@
 // The fields of a calibration file and of the estimate, listed once for reading and writing:
-// describe(archive, value) calls archive(key, member) for each, or archive.optional(key, member) for
-// what a file may leave out: nothing is written of it then. Archives are in calibration_json.cpp.
+// describe(archive, value) calls archive(key, member) for each, or archive.optional(key, member)
+// for what a file may leave out. Archives are in calibration_json.cpp.
 #pragma once
 
 #include "cost_models/calibration/calibration.hpp"

@@ -15,8 +15,9 @@
 //   {"part":"overlap","slowdown":..}
 //
 // A serving measurement is of an inference engine: its attention also writes keys and values to a
-// paged cache, its GEMMs below 16 bits also quantise their input; the fit separates that. Keys that say how a line was measured ("spread",
-// "samples", ...) and parts that no model uses ("copy") are ignored.
+// paged cache, its GEMMs below 16 bits also quantise their input; the fit separates that. Keys that
+// say how a line was measured ("spread", "samples", ...) and parts that no model uses ("copy") are
+// ignored.
 #pragma once
 
 #include <filesystem>

@@ -69,8 +69,8 @@ TEST(HostBackend, MeasuresEveryKindOfTask) {
     if (!seen.insert(kind(task)).second) continue;
     for (double sample : backend->prepare(task)->run(2)) EXPECT_GT(sample, 0) << key(task);
   }
-  // gemm 4, attention 2, memory-bound 8, collective 3, p2p, launch, copy 3, overlap
-  EXPECT_EQ(seen.size(), 23u);
+  // gemm 4, attention 2, memory-bound 8, collective 4, p2p, launch, copy 3, overlap
+  EXPECT_EQ(seen.size(), 24u);
 }
 
 TEST(HostBackend, HeaderSaysItIsACpuInFloat32) {
