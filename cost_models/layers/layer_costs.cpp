@@ -393,7 +393,7 @@ const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, cons
   }
   for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
     t.saved[static_cast<std::size_t>(r)] = costs::total(block_activations(block, batch, r));
-  t.gradients = block_gradients(block, batch.tokens());
+  t.gradients = block_gradients(block, tokens);
   return memo_->block_totals.emplace(key, t).first->second;
 }
 
@@ -449,7 +449,7 @@ LayerCost LayerCosts::block_cost(const Layer& layer, const TokenBatch& batch, Re
   }
   cost.saved = costs::total(block_activations(block, batch, recompute));
   cost.working = costs::total(block_activations(block, batch, Recompute::none)) - cost.saved +
-                 block_gradients(block, batch.tokens());
+                 block_gradients(block, block.setting.local_tokens(batch));
   return cost;
 }
 
