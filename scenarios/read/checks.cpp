@@ -88,11 +88,7 @@ class Checker {
   // Transformer Engine's products take blocks of values.
   void precision() const {
     const Precision& precision = job_.software.precision;
-    if (!is_quantised(precision.format)) {
-      if (precision.fp8_param_gather)
-        add("software.fp8_param_gather", "needs a precision below 16 bits");
-      return;
-    }
+    if (!is_quantised(precision.format)) return;
     const std::int64_t block = precision.format == NumberFormat::fp8         ? 16
                                : precision.format == NumberFormat::fp8_block ? 128
                                                                              : 32;
