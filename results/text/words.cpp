@@ -9,7 +9,7 @@ namespace {
 
 using Pair = std::pair<std::string_view, std::string_view>;
 
-constexpr std::array<Pair, 40> kColumns{{
+constexpr std::array<Pair, 42> kColumns{{
     {"iteration_s", "step time (s)"},
     {"gpu_days", "GPU-days"},
     {"days", "wall-clock time (days)"},
