@@ -43,8 +43,9 @@ void weight_backward(KernelList& list, const LayerSetting& s, const Linear& l,
 // By rows for one product, by columns for the weight gradient.
 int copies(const LayerSetting& s) { return s.trained ? 2 : 1; }
 
-void quantise_input(KernelList& list, const LayerSetting& s, std::int64_t values) {
-  list.quantise("quantise input", values, copies(s));
+void quantise_input(KernelList& list, const LayerSetting& s, std::int64_t values,
+                    bool behind_norm = false) {
+  list.quantise("quantise input", values, copies(s), behind_norm && s.software.fused_norms);
 }
 
 void quantise_gradient(KernelList& list, const LayerSetting& s, std::int64_t values) {
@@ -82,9 +83,9 @@ void KernelList::elementwise(std::string_view name, std::int64_t values,
   for (std::int64_t bytes : bytes_per_value) elementwise(name, values, bytes);
 }
 
-void KernelList::quantise(std::string_view name, std::int64_t values, int copies) {
+void KernelList::quantise(std::string_view name, std::int64_t values, int copies, bool amax_known) {
   if (!is_quantised(format_)) return;
-  const Bytes read{values * kBf16 * (amax_pass_ ? 2 : 1)};
+  const Bytes read{values * kBf16 * (amax_pass_ && !amax_known ? 2 : 1)};
   const Bytes written = scaled(Bytes{values}, copies * bytes_of(format_));
   add(name, false, costs_.memory_bound({MemoryOp::elementwise, read + written}), {});
 }
@@ -151,7 +152,7 @@ void KernelList::gemm_in_pieces(std::string_view name, const Gemm& gemm, Collect
 void column_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
   const Gemm gemm = forward(s, l, tokens);
   const Bytes x = s.operand(tokens * l.inputs);
-  if (!s.norm_quantises()) quantise_input(list, s, s.rows(tokens) * l.inputs);
+  if (!s.norm_quantises()) quantise_input(list, s, s.rows(tokens) * l.inputs, true);
   if (s.overlaps_forward())
     return list.gemm_in_pieces(l.forward, gemm, CollectiveOp::all_gather, x);
   if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, x);

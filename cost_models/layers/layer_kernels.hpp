@@ -60,12 +60,11 @@ struct LayerSetting {
   }
 
   bool quantises() const { return is_quantised(format); }
-  // Transformer Engine's norms write what they normalise quantised, where that needs no second
-  // pass over it.
+  // Transformer Engine's norms (pytorch/csrc/extensions/normalization.cpp) write what they normalise
+  // quantised if its scale is known beforehand, and otherwise find its largest value on the way.
   bool norm_quantises() const {
-    return software.fused_norms &&
-           (format == NumberFormat::mxfp8 ||
-            (format == NumberFormat::fp8 && !software.precision.fp8_current_scaling));
+    return software.fused_norms && format == NumberFormat::fp8 &&
+           !software.precision.fp8_current_scaling;
   }
   // Inputs and gradients of products travel as they are multiplied.
   Bytes operand(std::int64_t values) const {
@@ -96,7 +95,7 @@ class KernelList {
                    std::span<const std::int64_t> bytes_per_value);
   // Into copies in the setting's format; nothing if products take bf16. Read once, or twice where
   // the largest value is looked for first.
-  void quantise(std::string_view name, std::int64_t values, int copies);
+  void quantise(std::string_view name, std::int64_t values, int copies, bool amax_known = false);
   // Over the tp group; nothing if that is one rank.
   void collective(CollectiveOp op, Bytes bytes);
   // Over the cp group.

@@ -78,7 +78,8 @@ WrittenParallelism read_parallelism(const Node& table, Problems& problems) {
   reader.read("use_tp_pp_dp_mapping", p.use_tp_pp_dp_mapping);
   reader.read("context_parallel_size", p.context_parallel_size);
   reader.read("cp_comm_type", p.cp_comm_type);
-  reader.read("zero_stage", p.zero_stage, {0, 3});
+  if (reader.read("zero_stage", p.zero_stage, {0, 1000}) && p.zero_stage > 3)
+    reader.problem("zero_stage", fmt::format("expected 0, 1, 2 or 3, found {}", p.zero_stage));
   reader.read("data_parallel_replicate_degree", p.data_parallel_replicate_degree);
   reader.read("reshard_after_forward", p.reshard_after_forward);
   reader.read("zero_hpz_partition_size", p.zero_hpz_partition_size);

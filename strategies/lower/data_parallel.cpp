@@ -1,6 +1,5 @@
 #include "strategies/lower/data_parallel.hpp"
 
-#include <algorithm>
 #include <functional>
 
 #include "cost_models/kernels/kernel_costs.hpp"
@@ -114,14 +113,9 @@ class RankCollectives {
                                       scatters_gradients(job_) ? costs::CollectiveOp::reduce_scatter
                                                                : costs::CollectiveOp::all_reduce,
                                       each * parameters);
-    const std::int64_t at_once =
-        each *
-        std::min(parameters, job_.software.bucket_parameters(job_.parallelism.gradient_ranks()));
-    for (int r = 0; r < step_.replicas(); ++r) {
-      const TaskId task = tasks[static_cast<std::size_t>(r)];
-      step_.program().add_dependency(std::invoke(last_use, step_.tasks_of(r, rank_, pass)), task);
-      if (sharded) step_.program().add_memory(task, at_once, -at_once);
-    }
+    for (int r = 0; r < step_.replicas(); ++r)
+      step_.program().add_dependency(std::invoke(last_use, step_.tasks_of(r, rank_, pass)),
+                                     tasks[static_cast<std::size_t>(r)]);
     return tasks;
   }
 

@@ -85,6 +85,12 @@ RankState rank_state(const Job& job, const Plan& plan, int rank) {
                                 static_cast<double>(step_bytes) /
                                     static_cast<double>(precision.optimizer_bytes_per_parameter));
   if (p.gradient_ranks() > 1) out.held[Holding::buckets] = memory.reduce_bucket;
+  if (p.gradient_ranks() > 1 && p.zero_stage == 2) {  // until a bucket's gradients are scattered
+    const std::int64_t bucket =
+        std::min(trained, job.software.bucket_parameters(p.gradient_ranks()));
+    out.held[Holding::buckets] = std::max(
+        out.held[Holding::buckets], Bytes{precision.sharded_grad_bytes_per_parameter * bucket});
+  }
   out.held[Holding::workspaces] = memory.gemm_workspaces;
   out.held[Holding::communicators] = memory.per_communicator * communicators(p);
   out.held[Holding::context] = memory.context;
