@@ -98,6 +98,10 @@ class LayerCosts {
 
   // Optimizer step over this many parameters of one GPU.
   Time optimizer_step(std::int64_t parameters) const;
+  // So many weights of one GPU into the format of products, by rows and by columns: once per step,
+  // for its first micro-batch. Nothing in bf16, or where parameters are sharded (zero_stage 3):
+  // there every pass does it.
+  Time quantise_weights(std::int64_t parameters) const;
   // All ranks of the tp group get all of `bytes`.
   Time tp_gather(Bytes bytes) const;
 
@@ -116,12 +120,15 @@ class LayerCosts {
   Flops model_flops(const Layer& layer, const MicroBatch& micro_batch) const;
   std::int64_t image_tokens(const MicroBatch& micro_batch) const;
   std::int64_t deepstack_tokens(const MicroBatch& micro_batch) const;
+  TokenBatch encoder_batch(const Layer& layer, const MicroBatch& micro_batch) const;
+  void exchange_images(const Layer& layer, const MicroBatch& micro_batch, LayerCost& cost) const;
 
   const Model& model_;
   Parallelism parallelism_;
   Software software_;
   const KernelCosts& kernels_;
-  GroupShape tp_group_;
+  GroupShape tp_group_, cp_group_;
+  int cp_nic_sharers_ = 1;
   std::unique_ptr<Memo> memo_;
 };
 

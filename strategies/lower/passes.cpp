@@ -43,7 +43,7 @@ bool by_layer(const Job& job, std::uint32_t micro_batches, int rank, const Pass&
   if (p.zero_stage == 3) return true;
   if (!in_buckets(p, rank, pass.chunk)) return false;
   return pass.forward
-             ? p.zero_stage == 1 && job.software.overlap_param_gather && pass.micro_batch == 0
+             ? p.zero_stage >= 1 && job.software.overlap_param_gather && pass.micro_batch == 0
              : job.software.overlap_grad_reduce && pass.micro_batch == micro_batches - 1;
 }
 
@@ -124,7 +124,7 @@ TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
     issuing.last = step_.program().add(task);
     if (!first) first = issuing.last;
   };
-  if (pass.forward && !software.overlap_p2p)
+  if (pass.forward && !software.overlap_p2p && !software.cuda_graphs)
     add(TaskKind::host, to_time(software.host_time_per_forward), {});
   const bool shards =
       software.scatter_gather_p2p && !p.sequence_parallel && p.tensor_model_parallel_size > 1;
