@@ -371,8 +371,8 @@ bool LayerCosts::host_bound(std::size_t kernels, Time on_gpu) const {
 
 const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, const Block& block,
                                                         const TokenBatch& batch) {
-  const Memo::BlockKey key{layer.module, block_kind(model_, layer),
-                           block.setting.local_tokens(batch)};
+  const std::int64_t tokens = block.setting.local_tokens(batch);
+  const Memo::BlockKey key{layer.module, block_kind(model_, layer), tokens};
   const auto found = memo_->block_totals.find(key);
   if (found != memo_->block_totals.end()) return found->second;
   const BlockParts& parts = memo_->parts(block, key);

@@ -127,7 +127,7 @@ class Mistakes(Cli):
         self.run_mllmsim("run", code=2)
 
     def test_a_bad_override_names_itself(self):
-        error = self.run_mllmsim("run", INTERNVL, "parallelism.zero_stage=2", code=2).stderr
+        error = self.run_mllmsim("run", INTERNVL, "parallelism.zero_stage=4", code=2).stderr
         self.assertIn("command line", error)
         self.assertIn("zero_stage", error)
 
