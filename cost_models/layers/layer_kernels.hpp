@@ -61,7 +61,7 @@ struct LayerSetting {
   }
 
   bool quantises() const { return is_quantised(format); }
-  // Transformer Engine's norms (pytorch/csrc/extensions/normalization.cpp) write what they normalise
+  // Transformer Engine's norms (pytorch/csrc/extensions/normalization.cpp) write their output
   // quantised if its scale is known beforehand, and otherwise find its largest value on the way.
   bool norm_quantises() const {
     return software.fused_norms && format == NumberFormat::fp8 &&

@@ -60,10 +60,10 @@ inline constexpr std::int64_t kInt64 = 8;  // of token ids
 
 struct Precision {
   NumberFormat format = NumberFormat::bf16;  // of the products of the LLM's blocks
-  // fp8: the largest value of a tensor is found by a pass over it before it is quantised (Megatron's
+  // fp8: a tensor's largest value is found by a pass over it before it is quantised (Megatron's
   // --fp8-recipe tensorwise); otherwise the scale follows from earlier steps (delayed).
   bool fp8_current_scaling = false;
-  // Quantised parameters are gathered and kept (Megatron's --fp8-param-gather); otherwise bf16 ones,
+  // Quantised parameters are gathered and kept (Megatron's --fp8-param-gather); otherwise bf16,
   // with quantised copies beside them.
   bool fp8_param_gather = false;
   int parameter_bytes = 2;   // bf16 or fp16, in memory and when gathered

@@ -26,7 +26,7 @@ struct Software {
   // Fused bias, activation, dropout, residual and rotary; otherwise each its own kernel, and
   // attention copies its inputs and output between layouts.
   bool fused_kernels = true;
-  // Cross entropy in two passes over bf16 logits, of which the second leaves their gradient in place
+  // Cross entropy in two passes over bf16 logits, the second of which leaves their gradient there
   // (Transformer Engine's); otherwise one pass over fp32 logits per operator.
   bool fused_cross_entropy = false;
   // One kernel per norm (Apex, Transformer Engine, flash-attn);
@@ -52,8 +52,8 @@ struct Software {
   bool overlap_param_gather = true;
   // Only the last reduce-scatter (or all-reduce) of gradients is exposed.
   bool overlap_grad_reduce = true;
-  // zero_stage 1 and 2: gradients are reduce-scattered; otherwise all-reduced, though a rank updates only
-  // its own share (DeepSpeed's bf16 optimizer).
+  // zero_stage 1, 2: gradients are reduce-scattered; otherwise all-reduced, though a rank updates
+  // only its own share (DeepSpeed's bf16 optimizer).
   bool reduce_scatter_grads = true;
   // Parameters whose gradients are reduced together: so many, and more for many replicas so that
   // shards stay large.

@@ -85,7 +85,8 @@ class Parallelism(unittest.TestCase):
             ["parallelism.zero_hpz_partition_size=8"]))
         for more in (hybrid, kept, near):
             self.assertGreater(more["peak_memory_bytes"], full["peak_memory_bytes"])
-            self.assertLessEqual(more["iteration_s"], full["iteration_s"])
+            # Fewer bytes from far away; between copies, gradients are reduced once more.
+            self.assertLessEqual(more["iteration_s"], (1.03 if more is hybrid else 1) * full["iteration_s"])
         self.assertLess(self.run_with("pp=2", "parallelism.zero_stage=2")["peak_memory_bytes"],
                         self.run_with("pp=2", "parallelism.zero_stage=1")["peak_memory_bytes"])
 

@@ -1,4 +1,4 @@
-// GEMMs of quantised inputs by cuBLASLt, with one scale per tensor, as Transformer Engine runs them:
+// GEMMs of quantised inputs by cuBLASLt, one scale per tensor, as Transformer Engine runs them:
 // activations and weights in e4m3, gradients in e5m2, every product with both inputs by rows of the
 // inner dimension (TN, all that Hopper has), so that all passes are one layout:
 //

@@ -1,5 +1,5 @@
-// A block of 8 query and 2 key-value heads of 64 on four cp ranks; sequences of 1,024 tokens, so 256
-// of each on a rank.
+// A block of 8 query and 2 key-value heads of 64 on four cp ranks; sequences of 1,024 tokens, so
+// 256 of each on a rank.
 #include "cost_models/layers/context_parallel.hpp"
 
 #include <gtest/gtest.h>

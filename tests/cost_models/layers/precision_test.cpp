@@ -46,8 +46,8 @@ TEST(Precision, ProductsOfBlocksAreQuantisedAndOthersAreNot) {
   for (const Gemm& g : f.kernels.gemms) EXPECT_EQ(g.format, NumberFormat::bf16);
 }
 
-// Norms quantise what they write with delayed scaling. With current scaling every input has a kernel
-// of its own, which reads it twice unless the norm before found its largest value.
+// Norms quantise what they write with delayed scaling. With current scaling every input has a
+// kernel of its own, which reads it twice unless the norm before found its largest value.
 TEST(Precision, InputsAndGradientsAreQuantisedOnce) {
   const LayerCost delayed = PrecisionFixture(in_format(NumberFormat::fp8)).block();
   EXPECT_EQ(kernels_named(delayed.forward, "quantise input"), 2);  // attention output, mlp down

@@ -113,7 +113,7 @@ TEST(Collectives, ShardsAreGatheredALayerAhead) {
   }
 }
 
-// zero_stage 2: every micro-batch scatters its own gradients, in the parameters' precision: 2 bytes.
+// zero_stage 2: every micro-batch scatters its own gradients, in the parameters' 2 bytes.
 TEST(Collectives, ShardedGradientsAreScatteredByEveryMicroBatch) {
   const Job job = replicated(2);
   const Streams s = streams(job);
