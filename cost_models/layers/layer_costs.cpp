@@ -217,10 +217,10 @@ LayerCosts::LayerCosts(const Model& model, const Parallelism& parallelism, const
 LayerCosts::LayerCosts(LayerCosts&&) noexcept = default;
 LayerCosts::~LayerCosts() = default;
 
-// A sequence that does not divide by tp cannot be split: InternViT's 1,025 tokens per tile.
+// A tile whose tokens do not divide by tp cannot be split by itself: InternViT's 1,025 tokens.
 bool LayerCosts::sequence_parallel(const Layer& layer) const {
   if (!parallelism_.sequence_parallel || tp_group_.ranks == 1) return false;
-  return is_llm(model_, layer) ||
+  return is_llm(model_, layer) || software_.sequence_parallel_over_tiles ||
          model_.encoders[layer.module].tokens_per_tile % tp_group_.ranks == 0;
 }
 

@@ -1,5 +1,6 @@
 #include "strategies/lower/communication.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 
@@ -19,7 +20,22 @@ Message Communication::message(int replica, int from_rank, int to_rank, Bytes by
   message.time = to_time(costs_.kernels.point_to_point({bytes_per_gpu, same_node, 1}).time);
   message.links = p2p_links(replica, from_rank, to_rank);
   for (LinkUse& use : message.links) use.bytes = Bytes{use.bytes.value * bytes_per_gpu.value};
+  if (!same_node) {
+    // A message alone may not fill a NIC. Of very many, only what they take of it counts.
+    constexpr int kMany = 1 << 20;
+    occupy(message.links,
+           costs_.kernels.point_to_point({bytes_per_gpu, same_node, kMany}).time / kMany);
+  }
   return message;
+}
+
+// Loads links so that the busiest is taken for so long.
+void Communication::occupy(std::vector<LinkUse>& links, Seconds busiest) const {
+  const auto& bandwidths = costs_.network.link_bandwidths();
+  Seconds most{};
+  for (const LinkUse& use : links) most = std::max(most, use.bytes / bandwidths[use.link.value]);
+  if (most.value <= 0 || busiest <= most) return;
+  for (LinkUse& use : links) use.bytes = scaled(use.bytes, busiest / most);
 }
 
 const std::vector<LinkUse>& Communication::p2p_links(int replica, int from_rank, int to_rank) {
@@ -35,25 +51,34 @@ const std::vector<LinkUse>& Communication::p2p_links(int replica, int from_rank,
 }
 
 std::vector<TaskId> Communication::add_collective(int rank, costs::CollectiveOp op,
-                                                  std::int64_t bytes) {
-  return add_collective(dp_groups(step_.job().parallelism, rank), {rank}, op, bytes);
+                                                  std::int64_t bytes,
+                                                  const CollectivePieces& pieces) {
+  return add_collective(dp_groups(step_.job().parallelism, rank), {rank}, op, bytes, pieces);
 }
 
 std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<int>>& groups,
                                                   const std::vector<int>& ranks,
-                                                  costs::CollectiveOp op, std::int64_t bytes) {
+                                                  costs::CollectiveOp op, std::int64_t bytes,
+                                                  const CollectivePieces& pieces) {
   Program& program = step_.program();
   const costs::GroupShape shape = shape_of(groups, step_.job().cluster);
   const Bytes sent = sent_by_each(op, Bytes{bytes}, shape.ranks);
   Task task;
-  task.duration = to_time(costs_.kernels.collective({op, Bytes{bytes}, shape}).time);
+  const auto time = [&](std::int64_t n) {
+    const Seconds one = costs_.kernels.collective({op, Bytes{n / pieces.count}, shape}).time;
+    return (one + pieces.further) * static_cast<double>(pieces.count);
+  };
+  const Seconds alone = time(bytes);
+  task.duration = to_time(alone);
   task.bytes = sent;
   task.kind =
       op == costs::CollectiveOp::all_gather ? TaskKind::dp_all_gather : TaskKind::dp_reduce_scatter;
   task.label = program.label(op == costs::CollectiveOp::all_gather   ? "dp all-gather"
                              : op == costs::CollectiveOp::all_reduce ? "dp all-reduce"
                                                                      : "dp reduce-scatter");
-  task.transfer = program.add_transfer(ring_links(groups, sent));
+  std::vector<LinkUse> links = ring_links(groups, sent);
+  occupy(links, std::min(alone, time(2 * bytes) - alone));
+  task.transfer = program.add_transfer(links);
   std::vector<TaskId> tasks;
   for (int r = 0; r < step_.replicas(); ++r)
     for (int rank : ranks) {

@@ -90,7 +90,7 @@ PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
   return out;
 }
 
-// Where the CPU waits for transfers, it prepares a forward while the GPU idles. And each tp rank
+// Where the CPU waits for transfers, it prepares a pass while the GPU idles. And each tp rank
 // received 1/tp of its input; without sequence parallelism every rank needs all of it.
 TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
   const Parallelism& p = step_.job().parallelism;
@@ -108,8 +108,7 @@ TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
     issuing.last = step_.program().add(task);
     if (!first) first = issuing.last;
   };
-  if (pass.forward && !software.overlap_p2p)
-    add(TaskKind::host, to_time(software.host_time_per_forward), {});
+  if (!software.overlap_p2p) add(TaskKind::host, to_time(software.host_time_per_pass), {});
   const bool shards =
       software.scatter_gather_p2p && !p.sequence_parallel && p.tensor_model_parallel_size > 1;
   if (const auto from = step_.stage_before(rank, pass); from && shards) {
@@ -157,13 +156,27 @@ Segment Passes::add_compute(DeviceId device, const Pass& pass, const ChunkCost& 
   return {id, id, {}};
 }
 
+// A collective that kernels of others run beside progresses at 1 / slowdown while they do, as they
+// do themselves: the next kernel waits for so much longer.
+void Passes::hold_up(Issuing& issuing, const Pass& pass, Time beside) {
+  if (beside == Time{} || !issuing.last) return;
+  const Task& collective = step_.program().tasks()[issuing.last.value];
+  if (collective.kind != TaskKind::tp_collective) return;
+  const double slowdown = costs_.models.kernels.gemm_slowdown_beside_collective();
+  Task task = step_.task_of(pass, issuing.device, StreamKind::tp, TaskKind::tp_collective,
+                            step_.label("llm tp collective beside an encoder"));
+  task.duration =
+      std::min(scaled(beside, 1 - 1 / slowdown), scaled(collective.duration, slowdown - 1));
+  issuing.last = step_.add_after(issuing.last, task);
+}
+
 Segment Passes::add_kernels(Issuing& issuing, const PlannedLayer& planned, const Pass& pass) {
   const costs::LayerCost& cost = costs_.models.layers.cost(
       planned.layer, step_.micro_batch(issuing.at.replica, pass.micro_batch), planned.recompute);
   Segment segment{{}, {}, planned};
   const char* part = is_llm(step_.job().model, planned.layer) ? "llm " : "encoder ";
   const auto add = [&](const costs::TimedKernel& kernel, TaskKind kind) {
-    before_kernel_(issuing.at);
+    hold_up(issuing, pass, before_kernel_(issuing.at));
     ++issuing.at.kernel;
     text_.assign(part).append(kernel.name);
     Task task = step_.task_of(

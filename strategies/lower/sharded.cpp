@@ -14,7 +14,9 @@ Time ShardedLayers::time_of(costs::CollectiveOp op, std::int64_t bytes) {
   if (added && bytes > 0) {
     const Job& job = step_.job();
     const costs::GroupShape shape = shape_of(dp_groups(job.parallelism, 0), job.cluster);
-    at->second = to_time(costs_.kernels.collective({op, Bytes{bytes}, shape}).time);
+    const int pieces = job.software.zero3_collectives_per_layer;
+    const Seconds piece = costs_.kernels.collective({op, Bytes{bytes / pieces}, shape}).time;
+    at->second = to_time(piece * static_cast<double>(pieces));  // copies take no SMs
   }
   return at->second;
 }
@@ -49,6 +51,11 @@ void ShardedLayers::add_collectives() {
   check(step_.ranks() == 1, "sharded parameters need a single pipeline rank");
   const auto ahead = static_cast<std::size_t>(step_.job().software.zero3_prefetch_layers) + 1;
   const Precision& precision = step_.job().software.precision;
+  const Software& software = step_.job().software;
+  CollectivePieces pieces{software.zero3_collectives_per_layer, {}};
+  if (software.zero3_tensor_per_rank)
+    pieces.further = software.host_time_per_kernel *
+                     static_cast<double>(step_.job().parallelism.data_parallel_size);
   Program& program = step_.program();
 
   // The same sequence of layers on every replica: collectives match by position.
@@ -64,7 +71,8 @@ void ShardedLayers::add_collectives() {
   const auto gather = [&](std::size_t i) {
     const std::int64_t bytes =
         precision.parameter_bytes * parameters_per_gpu(step_.job(), sequence[0][i].layer, false);
-    const auto tasks = communication_.add_collective(0, costs::CollectiveOp::all_gather, bytes);
+    const auto tasks =
+        communication_.add_collective(0, costs::CollectiveOp::all_gather, bytes, pieces);
     for (std::size_t r = 0; r < tasks.size(); ++r) {
       if (i >= ahead) program.add_dependency(sequence[r][i - ahead].last, tasks[r]);
       program.add_dependency(tasks[r], sequence[r][i].first);
@@ -76,7 +84,8 @@ void ShardedLayers::add_collectives() {
     const std::int64_t bytes = precision.sharded_grad_bytes_per_parameter *
                                parameters_per_gpu(step_.job(), sequence[0][i].layer, true);
     if (bytes == 0) return;
-    const auto tasks = communication_.add_collective(0, costs::CollectiveOp::reduce_scatter, bytes);
+    const auto tasks =
+        communication_.add_collective(0, costs::CollectiveOp::reduce_scatter, bytes, pieces);
     for (std::size_t r = 0; r < tasks.size(); ++r) {
       program.add_dependency(sequence[r][i].last, tasks[r]);
       program.add_memory(sequence[r][i].first, bytes, 0);
