@@ -3,7 +3,7 @@
 #
 #   ./setup.sh                 what the programs need, and builds them: build/release/bin/mllmsim
 #   ./setup.sh tests           also what the tests need, and builds them
-#   ./setup.sh tests PRESET    the same for asan-ubsan, tsan, lto, clang or fuzz, in build/PRESET
+#   ./setup.sh tests PRESET    the same for asan-ubsan, tsan, coverage, lto, clang or fuzz, in build/PRESET
 #
 # 1. Debian packages (with sudo unless root)   2. Python wheels into .venv: pyarrow brings Arrow C++
 # 3. cmake --preset PRESET                     4. ninja
@@ -23,7 +23,7 @@ wheels=(pyarrow==25.0.1)
 case $what in
   program) ;;
   tests)
-    packages+=(chromium clang-format-14 libbenchmark-dev libgtest-dev librapidcheck-dev munge slurm-wlm)
+    packages+=(chromium clang-format-14 clang-tidy-14 libbenchmark-dev libgtest-dev librapidcheck-dev munge slurm-wlm)
     wheels+=(pandas==3.1.1 duckdb==2.0.0)
     ;;
   *)
@@ -37,11 +37,13 @@ case $what-$preset in  # a sanitizer's build holds what its tests run, see testP
   tests-asan-ubsan)
     targets=(mllmsim test_{sim,cost_models,calibrate,strategies,scenarios,results,fuzz}) ;;
   tests-tsan) targets=(mllmsim test_{calibrate,results}) ;;
+  tests-coverage)
+    targets=(mllmsim test_{sim,cost_models,calibrate,strategies,scenarios,results,fuzz}) wheels+=(gcovr==8.7) ;;
   tests-lto) targets=(mllmsim) ;;
   tests-clang) targets=(mllmsim) packages+=(clang-14) ;;
   tests-fuzz) targets=(fuzz) packages+=(clang-14 libclang-rt-14-dev) ;;
   *)
-    echo "setup.sh: expected asan-ubsan, tsan, lto, clang or fuzz, not '$preset'" >&2
+    echo "setup.sh: expected asan-ubsan, tsan, coverage, lto, clang or fuzz, not '$preset'" >&2
     exit 2
     ;;
 esac

@@ -103,16 +103,13 @@ std::int64_t MemoryTask::bytes() const {
   switch (op) {
     case costs::MemoryOp::elementwise:
       return activation ? 4 * n : 6 * n;
-    case costs::MemoryOp::norm:
-      return 4 * n;
     case costs::MemoryOp::norm_backward:
       return 6 * n;
+    case costs::MemoryOp::norm:
     case costs::MemoryOp::softmax:
-      return 4 * n;
     case costs::MemoryOp::embedding:
+    case costs::MemoryOp::cross_entropy:  // logits in, their gradient out
       return 4 * n;
-    case costs::MemoryOp::cross_entropy:
-      return 4 * n;  // logits in, their gradient out
     case costs::MemoryOp::optimizer:
       return 30 * n;
   }

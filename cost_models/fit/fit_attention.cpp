@@ -96,7 +96,7 @@ costs::AttentionTable table_over(const std::vector<AttentionPoint>& points) {
   t.first_heads = std::floor(heads_low);
   t.rows = static_cast<int>(std::ceil(length_high) - t.first_length) + 1;
   t.columns = static_cast<int>(std::ceil(heads_high) - t.first_heads) + 1;
-  t.correction.assign(static_cast<std::size_t>(t.rows * t.columns), 0);
+  t.correction.assign(static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.columns), 0);
   return t;
 }
 

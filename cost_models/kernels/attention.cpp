@@ -68,8 +68,9 @@ double AttentionTable::at(double length, double heads) const {
   const int row = std::min(static_cast<int>(y), std::max(0, rows - 2));
   const int column = std::min(static_cast<int>(x), std::max(0, columns - 2));
   const auto value = [&](int r, int c) {
-    return correction[static_cast<std::size_t>(std::min(r, rows - 1) * columns +
-                                               std::min(c, columns - 1))];
+    const std::int64_t at =
+        std::int64_t{columns} * std::min(r, rows - 1) + std::min(c, columns - 1);
+    return correction[static_cast<std::size_t>(at)];
   };
   const double v = y - row, u = x - column;
   return (1 - v) * ((1 - u) * value(row, column) + u * value(row, column + 1)) +

@@ -1,5 +1,7 @@
 #include "cost_models/layers/activation_memory.hpp"
 
+#include <algorithm>
+
 namespace mllmsim::costs {
 namespace {
 
@@ -45,6 +47,9 @@ void add_attention(Saved& saved, const Block& b, const TokenBatch& batch, bool k
   saved.add("key and value", 2 * tokens * kv, kBf16);
   if (software.flash_attention) {
     saved.add("attention output", tokens * b.shard.q(), kBf16);
+    const bool transposed = software.memory.transpose_attention_output && b.setting.trained &&
+                            batch.groups.size() == 1 && batch.sequences() > 1;
+    saved.add_if(transposed, "attention output, transposed", tokens * b.shard.q(), kBf16);
     saved.add("attention log-sum-exp", tokens * b.shard.heads, kFp32);
     return;
   }
@@ -103,6 +108,19 @@ std::vector<SavedTensor> block_activations(const Block& b, const TokenBatch& bat
   return saved.take();
 }
 
+Bytes block_gradients(const Block& b, std::int64_t tokens) {
+  const LayerSetting& s = b.setting;
+  if (!s.has_backward()) return {};
+  const std::int64_t h = b.shape.hidden_size;
+  const std::int64_t matrices = b.shape.gated_mlp ? 2 : 1;  // behind the activation
+  const std::int64_t gathered = s.sequence_parallel ? tokens * h : 0;
+  const std::int64_t inner = tokens * b.shard.mlp;
+  std::int64_t values = s.rows(tokens) * h + std::max(gathered + inner, matrices * inner);
+  if (s.trained && s.software.grad_accumulation_bytes_per_parameter > 0)
+    values += matrices * h * b.shard.mlp;
+  return Bytes{values * kBf16};
+}
+
 std::vector<SavedTensor> encoder_embedding_activations(const LayerSetting& s, const Encoder& e,
                                                        std::int64_t tokens) {
   Saved saved(s);
@@ -148,7 +166,7 @@ std::vector<SavedTensor> head_activations(const LayerSetting& s, const Llm& llm,
 }
 
 Bytes head_working_memory(const LayerSetting& s, const Llm& llm, std::int64_t tokens) {
-  return {tokens * s.vocabulary_shard(llm.vocab_size) * 4};
+  return {tokens * s.vocabulary_shard(llm.vocab_size) * s.software.memory.logits_working_bytes};
 }
 
 }  // namespace mllmsim::costs

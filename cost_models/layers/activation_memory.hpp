@@ -9,9 +9,12 @@
 //   selective recompute       the same without 5 a s / (h t)
 //   full recompute            2 s b h, the block's input (1/t of it with sequence parallel)
 //
+// Flash attention that runs batch first in sequence-first layers (transpose_attention_output) adds
+// 2 s b h / t, its output in the other layout, if there is more than one sequence to transpose.
+//
 // Tensors that only a weight gradient reads are not kept by frozen layers; a layer without a
 // backward keeps nothing. Left out: 1/rms and other statistics of one value per row, except flash
-// attention's log-sum-exp; buffers that live within one kernel or hold a gathered input.
+// attention's log-sum-exp; buffers that live within one kernel.
 #pragma once
 
 #include "cost_models/layers/block_kernels.hpp"
@@ -26,6 +29,11 @@ Bytes total(const std::vector<SavedTensor>& tensors);
 
 std::vector<SavedTensor> block_activations(const Block& block, const TokenBatch& batch,
                                            Recompute recompute);
+// Gradients that a backward works with, at their most within the MLP: that of the residual stream
+// (gathered as well with sequence parallel), and of the MLP's inner values, before the activation
+// or behind it; and a weight gradient of its own where the GEMM does not add it up.
+Bytes block_gradients(const Block& block, std::int64_t tokens);
+
 std::vector<SavedTensor> encoder_embedding_activations(const LayerSetting& s,
                                                        const Encoder& encoder, std::int64_t tokens);
 std::vector<SavedTensor> llm_embedding_activations(const LayerSetting& s, const Llm& llm,
@@ -34,7 +42,7 @@ std::vector<SavedTensor> projector_activations(const LayerSetting& s, const Enco
                                                std::int64_t tiles);
 std::vector<SavedTensor> head_activations(const LayerSetting& s, const Llm& llm,
                                           std::int64_t tokens);
-// fp32 logits next to the softmax that is kept: the head's passing peak.
+// Logits next to the softmax that is kept: the head's passing peak.
 Bytes head_working_memory(const LayerSetting& s, const Llm& llm, std::int64_t tokens);
 
 }  // namespace mllmsim::costs

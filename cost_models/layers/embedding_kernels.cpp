@@ -34,7 +34,7 @@ std::vector<TimedKernel> llm_backward(const LayerSetting& s, const Llm& llm, std
     list.elementwise("zero embedding gradient", weights, kBf16);
     list.memory("embedding backward", MemoryOp::embedding, tokens, h, kBf16 + kBf16 + kBf16);
     list.elementwise("accumulate embedding gradient", weights,
-                     kBf16 + 2 * s.software.precision.grad_bytes_per_parameter);
+                     kBf16 + std::int64_t{2} * s.software.precision.grad_bytes_per_parameter);
   }
   return list.take();
 }

@@ -135,6 +135,7 @@ struct LayerCosts::BlockTotals {
   KernelTotals forward, backward;
   std::size_t forward_kernels = 0, backward_kernels = 0;
   std::array<Bytes, 3> saved{};  // by recompute; with flash attention
+  Bytes gradients{};             // that the backward works with
 };
 
 // A new pack with a known number of tokens costs only its attention and a copy of the other parts.
@@ -319,6 +320,7 @@ const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, cons
   }
   for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
     t.saved[static_cast<std::size_t>(r)] = costs::total(block_activations(block, batch, r));
+  t.gradients = block_gradients(block, batch.tokens());
   return memo_->block_totals.emplace(key, t).first->second;
 }
 
@@ -351,7 +353,7 @@ LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recomput
   if (block.setting.has_backward() && recompute == Recompute::full) t.recompute = t.forward;
   t.model_flops = model_flops(layer, mb);
   t.saved = parts.saved[static_cast<std::size_t>(recompute)];
-  t.working = parts.saved[static_cast<std::size_t>(Recompute::none)] - t.saved;
+  t.working = parts.saved[static_cast<std::size_t>(Recompute::none)] - t.saved + parts.gradients;
   return t;
 }
 
@@ -369,7 +371,8 @@ LayerCost LayerCosts::block_cost(const Layer& layer, const TokenBatch& batch, Re
     if (recompute == Recompute::selective && !software_.flash_attention) cost.recompute = attention;
   }
   cost.saved = costs::total(block_activations(block, batch, recompute));
-  cost.working = costs::total(block_activations(block, batch, Recompute::none)) - cost.saved;
+  cost.working = costs::total(block_activations(block, batch, Recompute::none)) - cost.saved +
+                 block_gradients(block, batch.tokens());
   return cost;
 }
 

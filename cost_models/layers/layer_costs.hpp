@@ -59,7 +59,7 @@ struct LayerCost {
   // Of a whole step (forward + backward, no recompute) on all tp ranks, for MFU.
   Flops model_flops{};
   Bytes saved{};  // activations kept on one GPU from forward to backward
-  // Further memory on one GPU while its backward runs (what recompute brings back).
+  // Further memory on one GPU while its backward runs: what recompute brings back, gradients.
   Bytes working{};
 };
 

@@ -1,13 +1,13 @@
-// Memory of each stage's GPU over a step, as a stack: what it always keeps (weights, gradients,
-// optimizer states, reserve), and activations and buffers on top.
+// Memory of each stage's GPU over a step, as a stack by name: what it always holds (sim/account's
+// Holding), what forwards left, and what a backward works with on top.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 
 #include "results/charts/timeline_chart.hpp"
 #include "results/plot/layout.hpp"
+#include "results/text/words.hpp"
 #include "sim/base/errors.hpp"
 
 namespace mllmsim::charts {
@@ -48,23 +48,32 @@ Rows thinned(const Rows& rows, Time pixel) {
   return out;
 }
 
-plot::Series area(const char* name, plot::Colour colour, std::vector<double> x,
-                  std::vector<double> y, double low) {
-  std::vector<double> lows(x.size(), low);
-  return {name, std::move(x), std::move(y), plot::SeriesStyle::area, std::move(lows), colour};
+plot::Series area(std::string_view name, plot::Colour colour, std::vector<double> x,
+                  std::vector<double> y, std::vector<double> lows) {
+  return {std::string(name),       std::move(x),    std::move(y),
+          plot::SeriesStyle::area, std::move(lows), colour};
 }
 
 // Changes are steps: each x but the first and last twice.
-plot::Series over_time(const Rows& rows, const View& view, TimeUnit unit, double base) {
-  std::vector<double> x, y;
+struct Steps {
+  std::vector<double> x, kept, all;  // what forwards left; and backwards' own on top
+};
+Steps over_time(const Rows& rows, const View& view, TimeUnit unit, double base) {
+  Steps out;
+  const auto add = [&](double x, double kept, double all) {
+    out.x.push_back(x), out.kept.push_back(kept), out.all.push_back(all);
+  };
   for (const results::MemoryRow* row : rows) {
     const double at = unit(std::max(row->time, view.start));
-    if (!y.empty()) x.push_back(at), y.push_back(y.back());
-    x.push_back(at), y.push_back(std::max(base, gib(row->bytes)));
+    if (!out.x.empty()) add(at, out.kept.back(), out.all.back());
+    add(at, std::max(base, gib(row->bytes - row->working)), std::max(base, gib(row->bytes)));
   }
-  x.push_back(unit(view.end)), y.push_back(y.back());
-  return area("activations and buffers", 0xe69f00, std::move(x), std::move(y), base);
+  add(unit(view.end), out.kept.back(), out.all.back());
+  return out;
 }
+
+constexpr std::array<plot::Colour, kHoldings> kColours{
+    0x0072b2, 0x56b4e9, 0x9ad1f0, 0x009e73, 0xcc79a7, 0xb8a1c9, 0x5f5f5f, 0x8c8c8c, 0xbdbdbd};
 
 plot::Panel stage_panel(const results::RunResult& run, const View& view, const Lane& lane,
                         const Rows& rows, TimeUnit unit) {
@@ -73,18 +82,19 @@ plot::Panel stage_panel(const results::RunResult& run, const View& view, const L
   const std::vector<double> across{unit(view.start), unit(view.end)};
   double base = 0;
   const auto stage = std::ranges::find(run.stages, lane.stage, &results::StageRow::stage);
-  if (stage != run.stages.end())
-    for (const auto& [name, bytes, colour] :
-         {std::tuple{"weights", stage->weights, plot::Colour{0x0072b2}},
-          {"gradients", stage->gradients, plot::Colour{0x56b4e9}},
-          {"optimizer states", stage->optimizer, plot::Colour{0x009e73}},
-          {"reserve", stage->reserve, plot::Colour{0x8c8c8c}}}) {
-      if (bytes.value <= 0) continue;
-      const double top = base + gib(bytes);
-      panel.series.push_back(area(name, colour, across, {top, top}, base));
-      base = top;
-    }
-  panel.series.push_back(over_time(rows, view, unit, base));
+  for (std::size_t i = 0; stage != run.stages.end() && i < kHoldings; ++i) {
+    if (stage->held.bytes[i].value <= 0) continue;
+    const double top = base + gib(stage->held.bytes[i]);
+    panel.series.push_back(area(results::words(static_cast<Holding>(i)), kColours[i], across,
+                                {top, top}, {base, base}));
+    base = top;
+  }
+  Steps steps = over_time(rows, view, unit, base);
+  panel.series.push_back(area("activations", 0xe69f00, steps.x, steps.kept,
+                              std::vector<double>(steps.x.size(), base)));
+  if (steps.all != steps.kept)
+    panel.series.push_back(area("a backward's own", 0xd55e00, std::move(steps.x),
+                                std::move(steps.all), std::move(steps.kept)));
   const double limit = gib(run.gpu_memory);
   if (limit > 0)
     panel.series.push_back(

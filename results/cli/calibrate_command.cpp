@@ -38,6 +38,8 @@ constexpr const char* kShowUsage =
     "that is estimated in the shipped runs on that machine.\n"
     "--plot draws what it predicts against raw measurements (JSON lines or CSV).\n";
 
+constexpr std::size_t kMostGaps = 1'000'000;
+
 // A plan that is made at once, and without a pass: its kernels are the same whoever plans.
 const std::vector<std::string> kQuickPlan{"strategy.name=baseline", "vpp=1"};
 
@@ -57,7 +59,7 @@ int gaps_command(const Arguments& arguments) {
   po::options_description options("options");
   options.add_options()("out,o", po::value<std::string>(), "write the shapes as JSON lines")(
       "all", "all kernels of the run, measured ones too")(
-      "top", po::value<std::size_t>(), "only the largest (default: 20 printed, all written)");
+      "top", po::value<std::string>(), "only the largest (default: 20 printed, all written)");
   po::variables_map values;
   std::vector<std::string> words, runs, overrides;
   if (!parse(arguments, fmt::format("{}{}", kGapsUsage, kShortForms), options, values, words))
@@ -68,7 +70,7 @@ int gaps_command(const Arguments& arguments) {
   for (const std::string& run : runs) scenarios.push_back(read_run(run, overrides)({}));
   analysis::GapsAsked asked;
   asked.all = values.count("all") > 0;
-  if (values.count("top")) asked.most = values["top"].as<std::size_t>();
+  if (const auto top = count_of(values, "top", kMostGaps)) asked.most = *top;
   const analysis::Gaps found = analysis::gaps_of(scenarios, asked);
 
   results::TextTable table({{"kernel", results::Align::left, true},

@@ -42,6 +42,11 @@ bool parse(const Arguments& arguments, const std::string& usage,
            boost::program_options::options_description options,
            boost::program_options::variables_map& values, std::vector<std::string>& words);
 
+// The whole number of an option that was read as text, from 1 to `most`; nothing if it is not
+// given.
+std::optional<std::size_t> count_of(const boost::program_options::variables_map& values,
+                                    const char* option, std::size_t most);
+
 // --price-per-gpu-hour of run and compare, and its value if it was given.
 void add_price_option(boost::program_options::options_description& options);
 std::optional<double> price_of(const boost::program_options::variables_map& values);

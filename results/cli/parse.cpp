@@ -8,6 +8,7 @@
 #include "results/cli/command.hpp"
 #include "results/cli/streams.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/text.hpp"
 
 namespace po = boost::program_options;
 
@@ -37,6 +38,17 @@ bool parse(const Arguments& arguments, const std::string& usage, po::options_des
   text << options;
   print_text(usage + "\n" + text.str());
   return false;
+}
+
+std::optional<std::size_t> count_of(const po::variables_map& values, const char* option,
+                                    std::size_t most) {
+  if (!values.count(option)) return std::nullopt;
+  const auto& text = values[option].as<std::string>();
+  const auto number = to_number<std::size_t>(text);
+  if (!number || *number < 1 || *number > most)
+    throw UserError("command line", fmt::format("--{}", option),
+                    fmt::format("expected a number from 1 to {}, found {}", most, text));
+  return number;
 }
 
 void add_price_option(po::options_description& options) {

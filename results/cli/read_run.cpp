@@ -17,7 +17,7 @@ std::vector<std::string> joined(std::vector<std::string> a, const std::vector<st
   return a;
 }
 
-ReadRun read_file(const std::string& file, const std::vector<std::string>& overrides) {
+ReadRun read_scenario_of(const std::string& file, const std::vector<std::string>& overrides) {
   return
       [=, files = std::make_shared<scenarios::InputFiles>()](const std::vector<std::string>& more) {
         return scenarios::read_scenario(file, joined(overrides, more), files.get());
@@ -43,7 +43,8 @@ ReadRun read_result(const fs::path& directory, const std::vector<std::string>& o
 
 ReadRun read_run(const std::string& word, const std::vector<std::string>& overrides) {
   std::error_code error;
-  return fs::is_directory(word, error) ? read_result(word, overrides) : read_file(word, overrides);
+  return fs::is_directory(word, error) ? read_result(word, overrides)
+                                       : read_scenario_of(word, overrides);
 }
 
 }  // namespace mllmsim::cli

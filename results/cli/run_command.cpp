@@ -1,7 +1,6 @@
 // mllmsim run FILE... [a.b=c ...]: simulate scenarios, print what a person wants to know, leave
 // Parquet behind.
 #include <fmt/format.h>
-#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "results/cli/command.hpp"
 #include "results/cli/directory_name.hpp"
 #include "results/cli/streams.hpp"
+#include "results/cli/threads.hpp"
 #include "results/run/run_scenario.hpp"
 #include "results/run/run_tables.hpp"
 #include "results/text/figures.hpp"
@@ -134,9 +134,8 @@ int run_command(const Arguments& arguments) {
   options.add_options()("out,o", po::value<std::string>(),
                         "directory for the Parquet files (default results/runs/<name>)")(
       "strategy,s", po::value<std::string>(), "the same as strategy.name=NAME")(
-      "json", "print JSON instead of tables")(
-      "threads,j", po::value<unsigned>(),
-      "threads to use (default: all cores); results do not depend on it");
+      "json", "print JSON instead of tables");
+  add_threads_option(options);
   add_price_option(options);
   po::variables_map values;
   std::vector<std::string> words, files, overrides;
@@ -149,12 +148,7 @@ int run_command(const Arguments& arguments) {
                     "run needs a scenario file; `mllmsim list runs` shows the shipped ones");
 
   const std::optional<double> price = price_of(values);
-  std::optional<tbb::global_control> limit;
-  if (values.count("threads")) {
-    if (values["threads"].as<unsigned>() == 0)
-      throw UserError("command line", "--threads", "expected at least 1");
-    limit.emplace(tbb::global_control::max_allowed_parallelism, values["threads"].as<unsigned>());
-  }
+  const auto limit = limit_threads(values);
   const std::vector<scenarios::Scenario> scenarios = read_all(files, overrides);
   std::optional<fs::path> out;
   if (values.count("out")) out = values["out"].as<std::string>();

@@ -1,6 +1,5 @@
 // mllmsim sweep FILE --vary key=values ...: run every combination, on all cores, resumably.
 #include <fmt/format.h>
-#include <tbb/global_control.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -14,6 +13,7 @@
 #include "results/cli/directory_name.hpp"
 #include "results/cli/interrupt.hpp"
 #include "results/cli/streams.hpp"
+#include "results/cli/threads.hpp"
 #include "results/run/run_tables.hpp"
 #include "results/sweep/run_sweep.hpp"
 #include "results/sweep/slurm.hpp"
@@ -41,7 +41,7 @@ constexpr const char* kSweepUsage =
     "At most 10,000,000 points. With --shard the results are in OUT/shard-I-of-N, and\n"
     "`mllmsim merge OUT` joins them.\n";
 
-constexpr std::size_t kMostThreads = 4096, kMostShards = 1'000'000;
+constexpr std::size_t kMostShards = 1'000'000;
 
 po::options_description sweep_options() {
   po::options_description options("options");
@@ -51,7 +51,6 @@ po::options_description sweep_options() {
                                                           "\"all\", or names separated by commas")(
       "out,o", text(), "directory for the results (default results/sweeps/<name>+<keys>)")(
       "json", "print all rows as JSON instead of a table")(
-      "threads,j", text(), "threads to use (default: all cores); results do not depend on it")(
       "shard", text(), "I/N: only every N-th point from the I-th on, into OUT/shard-I-of-N")(
       "launch", text(), "slurm: submit a job array and a merge job, and wait")(
       "shards", text(), "tasks of the array (default 8, --threads 1 each)")("partition", text(),
@@ -59,6 +58,7 @@ po::options_description sweep_options() {
       "sbatch", po::value<std::vector<std::string>>()->composing(),
       "a further option for sbatch, such as --sbatch=--account=x")("detach",
                                                                    "do not wait for Slurm's jobs");
+  add_threads_option(options);
   return options;
 }
 
@@ -76,18 +76,6 @@ sweep::Shard parse_shard(const std::string& text) {
                     fmt::format("expected I/N with I from 1 to N and N at most {}, found {}",
                                 kMostShards, text));
   return shard;
-}
-
-// The number of an option from 1 to `most`; nothing if it is not given.
-std::optional<std::size_t> count_of(const po::variables_map& values, const char* option,
-                                    std::size_t most) {
-  if (!values.count(option)) return std::nullopt;
-  const auto& text = values[option].as<std::string>();
-  const auto number = to_number<std::size_t>(text);
-  if (!number || *number < 1 || *number > most)
-    throw UserError("command line", fmt::format("--{}", option),
-                    fmt::format("expected a number from 1 to {}, found {}", most, text));
-  return number;
 }
 
 std::string interrupted_text(const fs::path& directory) {
@@ -202,7 +190,7 @@ sweep::SlurmSweep slurm_sweep(const sweep::SweepJob& job, const fs::path& direct
   sweep.points = job.sweep.points();
   constexpr std::size_t kShards = 8;
   sweep.shards = std::min(count_of(values, "shards", kMostShards).value_or(kShards), sweep.points);
-  sweep.threads = static_cast<unsigned>(count_of(values, "threads", kMostThreads).value_or(1));
+  sweep.threads = static_cast<unsigned>(threads_of(values).value_or(1));
   if (values.count("partition")) sweep.partition = values["partition"].as<std::string>();
   if (values.count("sbatch")) sweep.options = values["sbatch"].as<std::vector<std::string>>();
   return sweep;
@@ -257,14 +245,12 @@ int sweep_command(const Arguments& arguments) {
     return 0;
   const sweep::SweepJob job = read_job(words, values);
   const fs::path directory = directory_of(job, values);
-  const auto threads = count_of(values, "threads", kMostThreads);
+  const auto limit = limit_threads(values);
   if (values.count("launch"))
     return launch(job, slurm_sweep(job, directory, words, values), values);
   for (const char* option : {"shards", "partition", "sbatch", "detach"})
     if (values.count(option))
       throw UserError("command line", fmt::format("--{}", option), "goes with --launch slurm");
-  std::optional<tbb::global_control> limit;
-  if (threads) limit.emplace(tbb::global_control::max_allowed_parallelism, *threads);
   const sweep::SweepResult result = run_points(job, directory);
   if (result.interrupted) {
     say(interrupted_text(directory));

@@ -1,6 +1,5 @@
 // mllmsim validate [FILES or DIRS]: simulate runs that others measured, and say how far off.
 #include <fmt/format.h>
-#include <tbb/global_control.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "results/cli/command.hpp"
 #include "results/cli/streams.hpp"
+#include "results/cli/threads.hpp"
 #include "results/run/version.hpp"
 #include "results/validation/validation_report.hpp"
 #include "scenarios/files/shipped_files.hpp"
@@ -111,19 +111,13 @@ int validate_command(const Arguments& arguments) {
       "also show each source's median error with the constants that were chosen by looking at "
       "these runs made neutral: all of them, and one at a time")(
       "csv-dir", po::value<std::string>()->default_value(""),
-      "where to look for CSV files that are not shipped")(
-      "threads,j", po::value<unsigned>(),
-      "threads to use (default: all cores); results do not depend on it");
+      "where to look for CSV files that are not shipped");
+  add_threads_option(options);
   po::variables_map values;
   std::vector<std::string> words, files, overrides;
   if (!parse(arguments, kValidateUsage, options, values, words)) return 0;
   for (const std::string& word : words) (is_override(word) ? overrides : files).push_back(word);
-  std::optional<tbb::global_control> limit;
-  if (values.count("threads")) {
-    if (values["threads"].as<unsigned>() == 0)
-      throw UserError("command line", "--threads", "expected at least 1");
-    limit.emplace(tbb::global_control::max_allowed_parallelism, values["threads"].as<unsigned>());
-  }
+  const auto limit = limit_threads(values);
   const std::vector<scenarios::PublishedFamily> families =
       read_all(files_of(files), overrides, values["csv-dir"].as<std::string>());
   Progress progress;

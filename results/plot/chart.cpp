@@ -62,7 +62,7 @@ std::string draw(const Chart& chart, PictureFormat format) {
   std::string picture = render(chart, format);
   if (picture.empty()) throw EnvironmentError("gnuplot drew nothing");
   if (format == PictureFormat::pdf) forget_creation_date(picture);
-  if (format == PictureFormat::svg) picture = with_dark_colours(std::move(picture));
+  if (format == PictureFormat::svg) picture = with_dark_colours(picture);
   return picture;
 }
 

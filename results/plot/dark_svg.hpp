@@ -3,11 +3,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace mllmsim::plot {
 
-// `svg` as gnuplot writes it. Colours are found by their text: paper and edges of boxes white, ink
-// black, grid and axes two greys (gnuplot.cpp).
-std::string with_dark_colours(std::string svg);
+// Paper and edges of boxes are white, ink is black, grid and axes are two greys (gnuplot.cpp),
+// however the program that drew them spells their colours.
+std::string with_dark_colours(std::string_view svg);
 
 }  // namespace mllmsim::plot

@@ -14,9 +14,7 @@ constexpr std::array<Colour, 8> kColours{0x000000, 0xe69f00, 0x56b4e9, 0x009e73,
 constexpr Colour kGuideColour = 0x606060;
 
 constexpr double kCharacter = 0.6;  // of a font's size: mean width in Sans
-constexpr double kLine = 1.4;       // of a font's size: from line to line
-constexpr double kLinePx = kLine * kFontPx;
-constexpr double kEdgePx = 8, kRightPx = 30, kGapPx = 16;
+constexpr double kEdgePx = 8, kRightPx = 30;
 constexpr double kSwatchPx = 26;  // of the legend
 
 std::size_t lines(const std::string& text) {
@@ -116,8 +114,9 @@ Placed legend(const std::vector<Entry>& entries, const LegendGrid& g, double wid
   out.y_range = Range{0, static_cast<double>(g.rows)};
   const double start = (width_px - static_cast<double>(g.columns) * g.column_px) / 2;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const double x = std::max(0.0, start) + static_cast<double>(i % g.columns) * g.column_px;
-    const double y = static_cast<double>(g.rows) - 0.5 - static_cast<double>(i / g.columns);
+    const std::size_t row = i / g.columns, column = i % g.columns;
+    const double x = std::max(0.0, start) + static_cast<double>(column) * g.column_px;
+    const double y = static_cast<double>(g.rows) - 0.5 - static_cast<double>(row);
     const double end = x + kSwatchPx;
     const Entry& e = entries[i];
     if (e.box) {

@@ -10,6 +10,9 @@
 namespace mllmsim::plot {
 
 inline constexpr int kFontPx = 16, kSmallFontPx = 12;
+inline constexpr double kLine = 1.4;  // of a font's size: from line to line
+inline constexpr double kLinePx = kLine * kFontPx;
+inline constexpr double kGapPx = 16;  // between rows of panels
 
 struct DrawnSeries {
   Series series;

@@ -9,6 +9,7 @@
 
 #include "results/analysis/gaps.hpp"
 #include "results/charts/timeline_chart.hpp"
+#include "results/plot/narrow.hpp"
 #include "results/report/html.hpp"
 #include "results/text/words.hpp"
 #include "scenarios/read/software_reader.hpp"
@@ -23,11 +24,15 @@ constexpr double kGib = 1 << 30;
 
 double gib(Bytes b) { return static_cast<double>(b.value) / kGib; }
 
+// Drawn twice: as wide as a screen, and for a phone.
 std::string figure(const plot::Chart& chart, const std::string& alt, const std::string& caption) {
+  const auto source = [](const plot::Chart& drawn) {
+    return "data:image/svg+xml;base64," + base64(plot::to_svg(drawn));
+  };
   return fmt::format(
-      "<figure><img alt=\"{}\" src=\"data:image/svg+xml;base64,{}\"><figcaption>{}</figcaption>"
-      "</figure>\n",
-      html(alt), base64(plot::to_svg(chart)), html(caption));
+      "<figure><picture><source media=\"(max-width: 720px)\" srcset=\"{}\">"
+      "<img alt=\"{}\" src=\"{}\"></picture><figcaption>{}</figcaption></figure>\n",
+      source(plot::narrow(chart)), html(alt), source(chart), html(caption));
 }
 
 // "internvl-6b-20b on 32 GPUs: baseline, omnibal".
@@ -170,8 +175,9 @@ std::string plan_section(std::span<const ReportRun> runs) {
         "<th scope=\"col\" class=\"word\">layers</th><th scope=\"col\">forward ms</th>"
         "<th scope=\"col\">backward ms</th><th scope=\"col\">busy</th>"
         "<th scope=\"col\">weights GiB</th><th scope=\"col\">gradients</th>"
-        "<th scope=\"col\">optimizer</th><th scope=\"col\">activations</th>"
-        "<th scope=\"col\">reserve</th><th scope=\"col\">sum</th></tr></thead><tbody>\n";
+        "<th scope=\"col\">optimizer</th><th scope=\"col\">buffers</th>"
+        "<th scope=\"col\">activations</th><th scope=\"col\">NCCL, CUDA, reserve</th>"
+        "<th scope=\"col\">sum</th></tr></thead><tbody>\n";
     for (const results::StageRow& s : run.stages) {
       out += fmt::format("<tr><th scope=\"row\">{}</th><td class=\"word\">{}</td>", s.stage,
                          html(s.layers));
@@ -180,7 +186,9 @@ std::string plan_section(std::span<const ReportRun> runs) {
              cell(run.iteration.value > 0 ? fmt::format("{:.1f} %", 100 * (s.busy / run.iteration))
                                           : "");
       for (const Bytes b :
-           {s.weights, s.gradients, s.optimizer, s.peak_activations, s.reserve, s.peak_memory})
+           {s.held[Holding::weights], s.held[Holding::gradients] + s.held[Holding::model_gradients],
+            s.held[Holding::optimizer], s.held[Holding::buckets] + s.held[Holding::workspaces],
+            s.peak_activations, s.held.total() - s.held.allocated(), s.peak_memory})
         out += cell(fmt::format("{:.1f}", gib(b)));
       out += "</tr>\n";
     }

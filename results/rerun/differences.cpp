@@ -28,7 +28,8 @@ std::optional<double> share(const std::string&, const std::string&) { return std
 template <class Values>
 void compare(const Values& before, const Values& now, Difference& out) {
   for (std::size_t i = 0; i < before.size(); ++i) {
-    const typename Values::value_type a = before[i], b = now[i];
+    const auto& a = before[i];
+    const auto& b = now[i];
     if (same(a, b)) continue;
     if (out.rows++ == 0) {
       out.before = fmt::format("{}", a);

@@ -142,12 +142,12 @@ void each_field(RowOf<StageRow> auto& row, Visitor& visit) {
   visit.field("busy_s", row.busy);
   visit.derived("bubble_s", bubble_time(row));
   for (std::size_t k = 0; k < kBubbleKinds; ++k) visit.field(names[k], row.bubbles[k]);
-  visit.field("weights_bytes", row.weights);
-  visit.field("gradients_bytes", row.gradients);
-  visit.field("optimizer_bytes", row.optimizer);
+  static const auto holdings = column_names<Holding>("", "_bytes");
+  for (std::size_t i = 0; i < kHoldings; ++i) visit.field(holdings[i], row.held.bytes[i]);
   visit.field("peak_activations_bytes", row.peak_activations);
   visit.field("saved_activations_bytes", row.saved_activations);
-  visit.field("reserve_bytes", row.reserve);
+  visit.field("optimizer_step_bytes", row.optimizer_step);
+  visit.field("peak_allocated_bytes", row.peak_allocated);
   visit.field("peak_memory_bytes", row.peak_memory);
 }
 
@@ -188,6 +188,7 @@ void each_field(RowOf<MemoryRow> auto& row, Visitor& visit) {
   visit.field("stage", row.stage);
   visit.field("time_ns", row.time);
   visit.field("memory_bytes", row.bytes);
+  visit.field("working_bytes", row.working);
 }
 
 template <class Visitor>

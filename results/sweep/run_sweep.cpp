@@ -103,8 +103,8 @@ class SweepRun {
     scenarios::Problems problems;
     scenarios::Node tree = files_.toml(file_);
     scenarios::apply_overrides(tree, changes, problems);
-    const auto text = [&](const scenarios::Node* node, std::string otherwise) {
-      return node && node->is<std::string>() ? node->as<std::string>() : std::move(otherwise);
+    const auto text = [&](const scenarios::Node* node, const std::string& otherwise) {
+      return node && node->is<std::string>() ? node->as<std::string>() : otherwise;
     };
     const scenarios::Node* strategy = tree.find("strategy");
     if (strategy && strategy->is<scenarios::Node::Table>()) strategy = strategy->find("name");
@@ -147,7 +147,7 @@ std::string reason_of(const UserError& error) {
   std::string out;
   for (const Problem& p : error.problems())
     out += (out.empty() ? "" : "; ") + (p.key.empty() ? "" : p.key + ": ") + p.message;
-  return out;
+  return scenarios::portable_message(out);
 }
 
 results::RunResult simulated_point(const scenarios::Scenario& scenario,

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "results/run/run_tables.hpp"
+#include "scenarios/files/portable.hpp"
 #include "sim/base/files.hpp"
 
 namespace mllmsim::sweep {
@@ -31,6 +33,20 @@ bool all_numbers(const std::vector<const scenarios::Node*>& values) {
   });
 }
 
+std::string text_of(const scenarios::Node& node) {
+  return node.is<std::string>() ? node.as<std::string>() : scenarios::to_inline_toml(node);
+}
+
+// Two files of one name in two directories would not.
+bool stay_apart_as_portable(const std::vector<const scenarios::Node*>& values) {
+  std::set<std::string> written, named;
+  for (const scenarios::Node* n : values) {
+    written.insert(text_of(*n));
+    named.insert(scenarios::portable_name(text_of(*n)));
+  }
+  return written.size() == named.size();
+}
+
 // `possible`: all values that the key takes in the sweep, so that every shard has the same type.
 tables::Column column_of(const std::vector<const scenarios::Node*>& values,
                          const std::vector<const scenarios::Node*>& possible) {
@@ -44,8 +60,9 @@ tables::Column column_of(const std::vector<const scenarios::Node*>& values,
   if (all_numbers(possible)) return fill(std::vector<double>{}, number);
   if (all_are<bool>(possible))
     return fill(std::vector<bool>{}, [](const scenarios::Node& n) { return n.as<bool>(); });
-  return fill(tables::StringColumn{}, [](const scenarios::Node& n) {
-    return n.is<std::string>() ? n.as<std::string>() : scenarios::to_inline_toml(n);
+  const bool portable = stay_apart_as_portable(possible);
+  return fill(tables::StringColumn{}, [&](const scenarios::Node& n) {
+    return portable ? scenarios::portable_name(text_of(n)) : text_of(n);
   });
 }
 

@@ -78,6 +78,14 @@ std::string_view words(BubbleKind kind) {
   return at(kWords, kind);
 }
 
+std::string_view words(Holding holding) {
+  static constexpr std::array<std::string_view, kHoldings> kWords{
+      "weights",          "gradients",        "gradients in the model's precision",
+      "optimizer states", "gradient buckets", "library workspaces",
+      "NCCL buffers",     "CUDA context",     "reserve"};
+  return at(kWords, holding);
+}
+
 std::string_view words(SpanKind kind) {
   static constexpr std::array<std::string_view, Names<SpanKind>::list.size()> kWords{
       "forward",

@@ -7,6 +7,7 @@
 
 #include "sim/account/bubbles.hpp"
 #include "sim/account/critical_path.hpp"
+#include "sim/account/memory.hpp"
 #include "sim/kernel/span_kind.hpp"
 
 namespace mllmsim::results {
@@ -17,6 +18,7 @@ std::string_view words(BubbleKind kind);
 std::string_view words(SpanKind kind);
 std::string_view words(PathKind kind);
 std::string_view words(StreamKind stream);
+std::string_view words(Holding holding);
 
 // A column of runs or a key of a scenario, with its unit: "step time (s)", "nodes". One that is not
 // in the list is its last part with spaces, and the unit that its name ends with.

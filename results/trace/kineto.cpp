@@ -1,10 +1,12 @@
 #include "results/trace/kineto.hpp"
-#include "cost_models/kernels/kernel_costs.hpp"
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <optional>
 #include <string_view>
+
+#include "cost_models/kernels/kernel_costs.hpp"
 
 namespace mllmsim::results {
 namespace {
@@ -59,8 +61,7 @@ KinetoKernel kineto_kernel(const SpanRow& s, const charts::Lane& lane, const Par
   add(out.fields, "Process Group Name", tp ? "\"tp\"" : "\"dp\"");
   if (s.bytes.value <= 0 || n <= 1) return out;
   const double buffer = static_cast<double>(s.bytes.value) / c->passes * n / (n - 1);
-  const auto elements =
-      static_cast<std::int64_t>(buffer / static_cast<double>(kElementBytes) + 0.5);
+  const auto elements = std::llround(buffer / static_cast<double>(kElementBytes));
   std::string ranks;
   for (int i = 0; i < n; ++i)
     ranks += (i ? ", " : "") + std::to_string(tp ? lane.first_rank + i : p.rank(0, i, lane.stage));

@@ -49,7 +49,7 @@ Look look_at(const results::RunResult& run, const results::StageRow& stage,
   Look look{column};
   results::each_field(stage, look);
   look.derived("free_memory_bytes", run.gpu_memory - stage.peak_memory);
-  look.derived("state_bytes", stage.weights + stage.gradients + stage.optimizer);
+  look.derived("state_bytes", stage.held.model_state());
   return look;
 }
 
@@ -66,6 +66,7 @@ std::optional<double> run_metric(const results::RunResult& run, std::string_view
   for (const results::StageRow& stage : run.stages)
     if (const auto value = look_at(run, stage, staged->column).found) values.push_back(*value);
   if (values.empty()) return std::nullopt;
+  if (staged->which == "last") return values.back();
   if (staged->which == "max") return *std::max_element(values.begin(), values.end());
   if (staged->which == "min") return *std::min_element(values.begin(), values.end());
   if (staged->which == "sum") {
@@ -84,9 +85,10 @@ std::string metric_problem(std::string_view name) {
   if (staged) {
     look = look_at(run, results::StageRow{}, staged->column);
     const bool known = staged->which == "max" || staged->which == "min" || staged->which == "sum" ||
-                       to_number<std::size_t>(staged->which);
+                       staged->which == "last" || to_number<std::size_t>(staged->which);
     if (!known)
-      return fmt::format("expected a stage's number, max, min or sum, found \"{}\"", staged->which);
+      return fmt::format("expected a stage's number, last, max, min or sum, found \"{}\"",
+                         staged->which);
   } else {
     results::each_field(run, look);
   }

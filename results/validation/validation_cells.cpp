@@ -129,8 +129,11 @@ Cells ablation_cells(const std::vector<AblationRow>& rows) {
 std::string skipped_text(std::span<const scenarios::PublishedFamily> families,
                          const std::string& bullet) {
   std::string out;
-  for (const scenarios::PublishedFamily& f : families)
+  for (const scenarios::PublishedFamily& f : families) {
     if (!f.skipped.empty()) out += fmt::format("{}{}: skipped: {}\n", bullet, f.source, f.skipped);
+    for (const scenarios::LeftOut& rows : f.left_out)
+      out += fmt::format("{}{}: {} rows left out: {}\n", bullet, f.source, rows.rows, rows.because);
+  }
   return out;
 }
 

@@ -78,9 +78,13 @@ std::string validation_json(const Validation& validation,
     object["missed"] = missed_targets(target_of(s.source, families), s);
     sources.push_back(std::move(object));
   }
-  for (const scenarios::PublishedFamily& f : families)
+  for (const scenarios::PublishedFamily& f : families) {
     if (!f.skipped.empty())
       skipped.push_back(json::object{{"source", f.source}, {"reason", f.skipped}});
+    for (const scenarios::LeftOut& left : f.left_out)
+      skipped.push_back(
+          json::object{{"source", f.source}, {"reason", left.because}, {"rows", left.rows}});
+  }
   for (const SensitivityRow& row : further.sensitivity) {
     json::object object{{"id", row.id}, {"source", row.source}};
     for (std::size_t i = 0; i < kSensitivityParts.size(); ++i)

@@ -102,18 +102,18 @@ class FamilyReader {
         reader.read("speedup_over", over) ? reader.find("speedup_over") : nullptr;
     if (!published)
       return reader.problem("published", "missing: which figures were published for this point?");
-    add_point(id, node.position, set, *published);
+    add_point(id, node.position, set ? std::vector{set} : std::vector<const Node*>{}, *published);
     out_.points.back().sensitivity = sensitivity;
     if (over_node) speedups_.emplace(out_.points.size() - 1, *over_node);
   }
 
-  void add_point(const std::string& id, const Position& position, const Node* set,
-                 const Node& published) {
+  void add_point(const std::string& id, const Position& position,
+                 const std::vector<const Node*>& changes, const Node& published) {
     PublishedPoint point;
     point.id = id;
     point.position = position;
     point.run = run_;
-    if (set) apply_changes(point.run, *set, problems_);
+    for (const Node* set : changes) apply_changes(point.run, *set, problems_);
     apply_overrides(point.run, overrides_, problems_);
     read_figures(published, "", point.figures);
     if (point.figures.empty())
@@ -192,10 +192,17 @@ class FamilyReader {
           map.file.string());
       return;
     }
-    for (const CsvPoint& point : read_csv_points(map, file, problems_))
+    const CsvPoints found = read_csv_points(map, file, problems_);
+    for (const CsvPoint& point : found.points) {
+      std::vector<const Node*> changes{&point.set};
+      for (const Node& change : point.changes) changes.push_back(&change);
       add_point(ids_.contains(point.id) ? fmt::format("{} (line {})", point.id, point.position.line)
                                         : point.id,
-                point.position, &point.set, point.published);
+                point.position, changes, point.published);
+    }
+    for (std::size_t i = 0; i < found.left_out.size(); ++i)
+      if (found.left_out[i] > 0)
+        out_.left_out.push_back({map.leave_out[i].because, found.left_out[i]});
   }
 
   PublishedFamily& out_;

@@ -41,12 +41,19 @@ struct PublishedTarget {
   std::optional<double> median, mean, largest;
 };
 
+// Rows of a family's CSV file that no run can stand for.
+struct LeftOut {
+  std::string because;
+  std::size_t rows = 0;
+};
+
 struct PublishedFamily {
   std::filesystem::path file;
   std::string source, description;
   std::vector<std::string> assumptions;
   PublishedTarget target;
   std::vector<PublishedPoint> points;
+  std::vector<LeftOut> left_out;
   std::string skipped;  // why there are no points: a CSV file that is not shipped
 };
 

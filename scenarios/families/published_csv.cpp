@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 
 #include "scenarios/tree/csv.hpp"
 #include "scenarios/tree/toml_parse.hpp"
 #include "scenarios/tree/toml_reader.hpp"
 #include "sim/base/files.hpp"
+#include "sim/base/json_reader.hpp"
 #include "sim/base/text.hpp"
 
 namespace mllmsim::scenarios {
@@ -33,6 +35,7 @@ void read_cells(const Node& node, const std::string& key, std::vector<CsvCell>& 
     TableReader reader(node, "points." + key, problems);
     reader.read("column", cell.column);
     cell.scaled = reader.read("times", cell.times, {1e-12, 1e12});
+    if (const Node* missing = reader.find("missing")) cell.missing = *missing;
     if (const Node* map = reader.find("map"); map && map->is<Node::Table>()) {
       cell.map = map->as<Node::Table>();
       cell.mapped = true;
@@ -57,14 +60,62 @@ std::string expand(const std::string& pattern, Replace replace) {
   return out;
 }
 
+bool is_argument(const std::string& column) { return column.starts_with("--"); }
+
 std::vector<std::string> columns_of(const CsvMapping& mapping) {
   std::vector<std::string> out;
   expand(mapping.id, [&](const std::string& column) { return out.push_back(column), column; });
-  for (const auto& [column, cell] : mapping.where) out.push_back(column);
+  const auto add = [&](const RowCondition& condition) {
+    for (const auto& [column, texts] : condition.cells) out.push_back(column);
+  };
+  add(mapping.where);
+  for (const CsvChange& change : mapping.when) add(change.where);
+  for (const CsvLeftOut& rows : mapping.leave_out) add(rows.where);
   for (const auto* list : {&mapping.set, &mapping.published})
     for (const CsvCell& cell : *list) out.push_back(cell.column);
+  if (!mapping.json.empty()) {
+    std::erase_if(out, is_argument);
+    out.push_back(mapping.json);
+  }
   return out;
 }
+
+// A row's cells by column, those of its arguments included.
+class RowCells {
+ public:
+  RowCells(const CsvMapping& mapping, const CsvTable& table, const CsvRow& row)
+      : table_(table), row_(row) {
+    if (mapping.json.empty()) return;
+    const Node& cell = row.cells[table.index_of(mapping.json)];
+    missing_.value = std::string();
+    missing_.position = cell.position;
+    const auto value = parse_json(cell.as<std::string>(), cell.position.file, cell.position.line);
+    if (!value.is_object())
+      throw UserError(cell.position.file, mapping.json, "expected a JSON object of arguments");
+    for (const auto& [name, member] : value.as_object()) {
+      Node node = missing_;
+      node.value = member.is_string() ? std::string(member.as_string()) : serialize(member);
+      arguments_.emplace(name, std::move(node));
+    }
+    has_arguments_ = true;
+  }
+
+  const Node& operator[](const std::string& column) const {
+    if (!has_arguments_ || !is_argument(column)) return row_.cells[table_.index_of(column)];
+    const auto it = arguments_.find(column);
+    return it == arguments_.end() ? missing_ : it->second;
+  }
+  const std::string& text(const std::string& column) const {
+    return (*this)[column].as<std::string>();
+  }
+
+ private:
+  const CsvTable& table_;
+  const CsvRow& row_;
+  bool has_arguments_ = false;
+  std::map<std::string, Node> arguments_;
+  Node missing_;
+};
 
 // A cell's text as the value it stands for; a scaled one must be a number, and stays whole if it
 // is.
@@ -75,6 +126,11 @@ bool value_of(const CsvCell& cell, const Node& text, Node& out, Problems& proble
                  fmt::format("expected {}, found \"{}\"", expected, written));
     return false;
   };
+  if (written.empty() && cell.missing) {
+    out.value = cell.missing->value;
+    out.position = text.position;
+    return true;
+  }
   if (cell.mapped) {
     const auto it = cell.map.find(written);
     if (it == cell.map.end()) {
@@ -101,15 +157,46 @@ bool value_of(const CsvCell& cell, const Node& text, Node& out, Problems& proble
   return true;
 }
 
-void read_where(const Node& table, CsvMapping& out, Problems& problems) {
-  if (!table.is<Node::Table>())
-    return problems.add(table.position, "points.where", "expected columns and their cells");
-  for (const auto& [column, cell] : table.as<Node::Table>()) {
-    if (cell.is<std::string>())
-      out.where[column] = cell.as<std::string>();
+void read_rules(const Node* list, const char* key, Problems& problems,
+                const std::function<void(TableReader&, const Node&)>& add) {
+  if (!list) return;
+  if (!list->is<Node::Array>())
+    return problems.add(list->position, key, "expected a list of tables with `where`");
+  for (const Node& node : list->as<Node::Array>()) {
+    TableReader reader(node, key, problems);
+    if (const Node* where = reader.find("where"))
+      add(reader, *where);
     else
-      problems.add(cell.position, "points.where." + column, "expected a cell's text");
+      reader.problem("where", "missing: of which rows?");
   }
+}
+
+void read_row(const CsvMapping& mapping, const RowCells& cells, const CsvRow& row, CsvPoints& out,
+              Problems& problems) {
+  const CellText text = [&](const std::string& column) -> const std::string& {
+    return cells.text(column);
+  };
+  if (!mapping.where.holds(text)) return;
+  for (std::size_t i = 0; i < mapping.leave_out.size(); ++i)
+    if (mapping.leave_out[i].where.holds(text)) {
+      ++out.left_out[i];
+      return;
+    }
+  CsvPoint point;
+  point.position = point.set.position = point.published.position = row.position;
+  point.id = expand(mapping.id, text);
+  const auto fill = [&](const std::vector<CsvCell>& from, Node& into) {
+    for (const CsvCell& cell : from) {
+      Node value;
+      if (value_of(cell, cells[cell.column], value, problems))
+        into.as<Node::Table>()[cell.key] = std::move(value);
+    }
+  };
+  fill(mapping.set, point.set);
+  fill(mapping.published, point.published);
+  for (const CsvChange& change : mapping.when)
+    if (change.where.holds(text)) point.changes.push_back(change.set);
+  out.points.push_back(std::move(point));
 }
 
 }  // namespace
@@ -121,7 +208,21 @@ CsvMapping read_csv_mapping(const Node& table, Problems& problems) {
   reader.require("csv", file);
   out.file = file;
   reader.require("id", out.id);
-  if (const Node* where = reader.find("where")) read_where(*where, out, problems);
+  reader.read("json", out.json);
+  if (const Node* where = reader.find("where"))
+    out.where = read_row_condition(*where, "points.where", problems);
+  read_rules(reader.find("when"), "points.when", problems, [&](TableReader& rule, const Node& at) {
+    const Node* set = rule.find("set");
+    if (!set) return rule.problem("set", "missing: what is changed in these rows?");
+    out.when.push_back({read_row_condition(at, "points.when.where", problems), *set});
+  });
+  read_rules(reader.find("leave_out"), "points.leave_out", problems,
+             [&](TableReader& rule, const Node& at) {
+               std::string because;
+               rule.require("because", because);
+               out.leave_out.push_back(
+                   {read_row_condition(at, "points.leave_out.where", problems), because});
+             });
   if (const Node* set = reader.find("set")) read_cells(*set, "set", out.set, problems);
   if (const Node* published = reader.find("published"))
     read_cells(*published, "published", out.published, problems);
@@ -130,36 +231,17 @@ CsvMapping read_csv_mapping(const Node& table, Problems& problems) {
   return out;
 }
 
-std::vector<CsvPoint> read_csv_points(const CsvMapping& mapping, const std::filesystem::path& file,
-                                      Problems& problems) {
-  std::vector<CsvPoint> out;
+CsvPoints read_csv_points(const CsvMapping& mapping, const std::filesystem::path& file,
+                          Problems& problems) {
+  CsvPoints out;
+  out.left_out.resize(mapping.leave_out.size());
   CsvTable table;
   try {
     table = parse_csv(read_file(file, kSmallFile), file.string(), columns_of(mapping));
+    for (const CsvRow& row : table.rows)
+      read_row(mapping, RowCells(mapping, table, row), row, out, problems);
   } catch (const UserError& e) {
     problems.add(e);
-    return out;
-  }
-  for (const CsvRow& row : table.rows) {
-    const auto text = [&](const std::string& column) -> const std::string& {
-      return row.cells[table.index_of(column)].as<std::string>();
-    };
-    bool wanted = true;
-    for (const auto& [column, cell] : mapping.where) wanted &= text(column) == cell;
-    if (!wanted) continue;
-    CsvPoint point;
-    point.position = point.set.position = point.published.position = row.position;
-    point.id = expand(mapping.id, text);
-    const auto fill = [&](const std::vector<CsvCell>& cells, Node& into) {
-      for (const CsvCell& cell : cells) {
-        Node value;
-        if (value_of(cell, row.cells[table.index_of(cell.column)], value, problems))
-          into.as<Node::Table>()[cell.key] = std::move(value);
-      }
-    };
-    fill(mapping.set, point.set);
-    fill(mapping.published, point.published);
-    out.push_back(std::move(point));
   }
   return out;
 }

@@ -9,15 +9,26 @@
 //   parallelism.micro_batch_size = "MicroBatchSize"        the column's cell as it is
 //   model.llm.intermediate_size = { column = "d_model", times = 4 }
 //   recompute = { column = "Activation_Checkpointing", map = { True = "full", False = "none" } }
+//   parallelism.tensor_model_parallel_size = { column = "--tp", missing = 1 }
 //   [points.published]
 //   iteration_s = { column = "iteration time (ms)", times = 1e-3 }
+//   [[points.when]]                                        further changes of some rows, in order
+//   where = { Backend = "unfused" }
+//   set = { software.flash_attention = false }
+//   [[points.leave_out]]                                   rows that no run can stand for
+//   where = { Model = ["moe", "t5"] }
+//   because = "no such model kind"
+//
+// With `json = "column"` that column holds arguments as a JSON object: columns that begin with --
+// are its members, empty where it has none.
 #pragma once
 
 #include <filesystem>
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "scenarios/families/row_condition.hpp"
 #include "scenarios/tree/node.hpp"
 #include "scenarios/tree/problems.hpp"
 
@@ -30,23 +41,43 @@ struct CsvCell {
   bool scaled = false;
   Node::Table map;  // what a cell's text stands for; empty: itself
   bool mapped = false;
+  std::optional<Node> missing;  // what an empty cell stands for
+};
+
+struct CsvChange {
+  RowCondition where;
+  Node set;
+};
+
+struct CsvLeftOut {
+  RowCondition where;
+  std::string because;
 };
 
 struct CsvMapping {
   std::filesystem::path file;
   std::string id;
-  std::map<std::string, std::string> where;
+  std::string json;
+  RowCondition where;
   std::vector<CsvCell> set, published;
+  std::vector<CsvChange> when;
+  std::vector<CsvLeftOut> leave_out;
 };
 
 struct CsvPoint {
   std::string id;
   Position position;
-  Node set, published;  // tables
+  Node set, published;        // tables
+  std::vector<Node> changes;  // over `set`, in order
+};
+
+struct CsvPoints {
+  std::vector<CsvPoint> points;
+  std::vector<std::size_t> left_out;  // rows, by the mapping's leave_out
 };
 
 CsvMapping read_csv_mapping(const Node& table, Problems& problems);
-std::vector<CsvPoint> read_csv_points(const CsvMapping& mapping, const std::filesystem::path& file,
-                                      Problems& problems);
+CsvPoints read_csv_points(const CsvMapping& mapping, const std::filesystem::path& file,
+                          Problems& problems);
 
 }  // namespace mllmsim::scenarios

@@ -12,7 +12,6 @@
 #include <string>
 
 #include "cost_models/calibration/calibration.hpp"
-#include "scenarios/files/input_files.hpp"
 #include "scenarios/tree/node.hpp"
 #include "strategies/data/samples.hpp"
 

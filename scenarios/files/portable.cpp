@@ -1,5 +1,7 @@
 #include "scenarios/files/portable.hpp"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "sim/base/data_directory.hpp"
@@ -26,6 +28,26 @@ std::string portable_name(const std::string& file) {
   const fs::path relative = path.lexically_relative(data_directory());
   const bool shipped = !relative.empty() && *relative.begin() != "..";
   return (shipped ? relative : path.filename()).generic_string();
+}
+
+std::string portable_message(std::string_view message) {
+  constexpr std::array<std::string_view, 5> kEnds{": ", "; ", ", ", "\"", "'"};
+  std::string out;
+  while (!message.empty()) {
+    const bool begins = out.empty() || out.back() == ' ' || out.back() == '"' || out.back() == '\'';
+    if (!begins || !message.starts_with('/') || message.starts_with("/ ")) {
+      out += message.front();
+      message.remove_prefix(1);
+      continue;
+    }
+    std::size_t end = message.size();
+    for (const std::string_view e : kEnds) end = std::min(end, message.find(e));
+    const std::string path(message.substr(0, end));
+    const std::string name = portable_name(path);
+    out += name.empty() ? path : name;  // "/" alone is no file
+    message.remove_prefix(end);
+  }
+  return out;
 }
 
 std::string portable_text(Node tree) {

@@ -4,12 +4,17 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "scenarios/tree/node.hpp"
 
 namespace mllmsim::scenarios {
 
 std::string portable_name(const std::string& file);
+
+// A message with each absolute path in it by its portable name. A path begins a word and ends
+// before ": ", "; ", ", ", a quote or the end.
+std::string portable_message(std::string_view message);
 
 // A scenario as canonical TOML, every file in it by its portable name. Texts for people stay.
 std::string portable_text(Node tree);

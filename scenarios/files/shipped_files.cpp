@@ -97,7 +97,10 @@ fs::path existing(const std::string& name, ShippedKind kind) {
   std::error_code error;
   if (fs::is_regular_file(name, error)) return name;
   fs::path located = locate(name, kind, "");
-  if (!fs::exists(located, error)) throw UserError(name, "", not_found(name, kind, located));
+  if (!fs::exists(located, error))
+    throw UserError(name, "",
+                    fs::is_directory(name, error) ? "is a directory, not a file"
+                                                  : not_found(name, kind, located));
   return located;
 }
 

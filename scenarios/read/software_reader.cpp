@@ -12,7 +12,35 @@ namespace {
 constexpr Range kBytes{0, 64}, kParameters{1, 1e12}, kUpToParameters{0, 1e12};
 constexpr const char* kFused = "code: Megatron-Core fuses unless told not to";
 constexpr const char* kSoftmax = "code: Megatron's FusedScaleMaskSoftmax";
+constexpr const char* kAllocator = "code: PYTORCH_CUDA_ALLOC_CONF";
 constexpr const char* kBucket = "code: Megatron-Core's DistributedDataParallelConfig";
+
+// What is held in memory; see sim/world/memory_settings.hpp.
+template <class F>
+void each_memory_field(Software& s, F field) {
+  MemorySettings& m = s.memory;
+  field("model_grad_bytes_per_parameter", m.model_grad_bytes_per_parameter,
+        "code: Megatron adds up in its main gradients at once", kBytes);
+  field("optimizer_step_bytes_per_parameter", m.optimizer_step_bytes_per_parameter,
+        "code: Megatron-Core updates from its main gradients", kBytes);
+  field("reduce_bucket", m.reduce_bucket, "code: Megatron reduces main gradients in place");
+  field("keep_stage_outputs", m.keep_stage_outputs, "code: Megatron's deallocate_pipeline_outputs");
+  field("transpose_attention_output", m.transpose_attention_output,
+        "measurement: Megatron-LM's CI on H100, where cuDNN's attention runs sequence first");
+  field("logits_working_bytes", m.logits_working_bytes,
+        "code: Megatron's vocab_parallel_cross_entropy works in place", kBytes);
+  field("gemm_workspaces", m.gemm_workspaces,
+        "code: PyTorch's 32 MiB per cuBLAS handle of two threads, Transformer Engine's 32 "
+        "MiB, on Hopper and later");
+  field("context_memory", m.context, "estimate: CUDA's context with PyTorch's and NCCL's kernels");
+  field("memory_per_communicator", m.per_communicator,
+        "estimate: 16 NCCL channels, ring and tree, 9.2 MiB of buffers per connection");
+  field("expandable_segments", m.allocator.expandable_segments, kAllocator);
+  field("max_split_size", m.allocator.max_split_size, kAllocator);
+  field("garbage_collection_threshold", m.allocator.garbage_collection_threshold, kAllocator,
+        Range{0, 1});
+  field("memory_reserve", s.memory_reserve, "assumption: nothing else is on the GPU");
+}
 
 // field(key, member, where the default comes from[, range]) for every key.
 template <class F>
@@ -66,7 +94,7 @@ void each_field(Software& s, F field) {
         "code: FSDP and DeepSpeed reduce in the parameters' precision", kBytes);
   field("optimizer_bytes_per_parameter", s.precision.optimizer_bytes_per_parameter,
         "code: fp32 master weights and two Adam moments", kBytes);
-  field("memory_reserve", s.memory_reserve, "estimate: CUDA context, NCCL buffers, fragmentation");
+  each_memory_field(s, field);
 }
 
 std::string text(bool value) { return value ? "true" : "false"; }
@@ -74,9 +102,12 @@ template <std::integral Integer>
 std::string text(Integer value) {
   return std::to_string(value);
 }
+std::string text(double value) { return fmt::format("{:g}", value); }
 std::string text(Seconds value) { return fmt::format("\"{:g} us\"", value.value * 1e6); }
 std::string text(Bytes value) {
-  return fmt::format("\"{:g} GiB\"", static_cast<double>(value.value) / (1 << 30));
+  const bool small = value.value > 0 && value.value < 1LL << 30;
+  return fmt::format("\"{:g} {}\"", static_cast<double>(value.value) / (small ? 1 << 20 : 1 << 30),
+                     small ? "MiB" : "GiB");
 }
 
 }  // namespace
@@ -90,7 +121,7 @@ Software read_software(const Node& table, Problems& problems) {
     using Member = std::remove_reference_t<decltype(member)>;
     if constexpr (std::is_same_v<Member, bool>)
       reader.read(key, member);
-    else if constexpr (std::is_integral_v<Member>)
+    else if constexpr (std::is_arithmetic_v<Member>)
       reader.read(key, member, range);
     else
       reader.read(key, member, Zero::allowed);

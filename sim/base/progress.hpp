@@ -21,7 +21,7 @@ struct ProgressState {
   double per_second = 0;    // items; 0 while it is not known, and then nor is the time left
   double seconds_left = 0;  // shown until all is done
   std::string_view unit = "points";
-  std::string_view label = "";  // what was done last; may be empty
+  std::string_view label{};  // what was done last; may be empty
 };
 
 // "1234 of 10000 points, 312/s, 0:28 left, label"

@@ -81,6 +81,7 @@ struct Task {
   std::int32_t micro_batch = -1;
   std::int16_t chunk = -1;
   TaskKind kind = TaskKind::forward;
+  bool in_backward = false;  // part of a backward pass, its recomputation and collectives included
 };
 
 struct Transfer {
@@ -91,7 +92,7 @@ struct Transfer {
 class Program {
  public:
   explicit Program(std::uint32_t devices)
-      : devices_(devices), last_on_stream_(devices * kStreamKinds) {}
+      : devices_(devices), last_on_stream_(std::size_t{devices} * kStreamKinds) {}
 
   std::uint32_t devices() const { return devices_; }
   static StreamId stream(DeviceId device, StreamKind kind) {

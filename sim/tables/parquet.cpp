@@ -77,10 +77,11 @@ std::shared_ptr<arrow::Table> to_arrow(const Table& table) {
   return arrow::Table::Make(arrow::schema(fields), arrays, static_cast<std::int64_t>(table.rows()));
 }
 
-std::shared_ptr<parquet::WriterProperties> writer_properties() {
+std::shared_ptr<parquet::WriterProperties> writer_properties(Compression compression) {
   const bool zstd = arrow::util::Codec::IsAvailable(arrow::Compression::ZSTD);
+  const auto best = zstd ? arrow::Compression::ZSTD : arrow::Compression::SNAPPY;
   return parquet::WriterProperties::Builder()
-      .compression(zstd ? arrow::Compression::ZSTD : arrow::Compression::SNAPPY)
+      .compression(compression == Compression::none ? arrow::Compression::UNCOMPRESSED : best)
       ->max_row_group_length(kRowGroupRows)
       ->build();
 }
@@ -120,13 +121,13 @@ Column from_arrow(const arrow::ChunkedArray& chunks) {
   }
 }
 
-std::string to_bytes(const Table& table, const Metadata& metadata) {
+std::string to_bytes(const Table& table, const Metadata& metadata, Compression compression) {
   const auto arrow_table = to_arrow(table);
   const auto keys = std::make_shared<arrow::KeyValueMetadata>();
   for (const auto& [key, value] : metadata) keys->Append(key, value);
   const auto sink = require(arrow::io::BufferOutputStream::Create());
   const auto writer = require(parquet::arrow::FileWriter::Open(
-      *arrow_table->schema(), arrow::default_memory_pool(), sink, writer_properties()));
+      *arrow_table->schema(), arrow::default_memory_pool(), sink, writer_properties(compression)));
   require(writer->WriteTable(*arrow_table, kRowGroupRows));
   require(writer->AddKeyValueMetadata(keys));
   require(writer->Close());
@@ -134,12 +135,12 @@ std::string to_bytes(const Table& table, const Metadata& metadata) {
 }
 
 std::string checked_bytes(const Table& table, const Metadata& metadata,
-                          const std::filesystem::path& path) {
+                          const std::filesystem::path& path, Compression compression) {
   for (const auto& [name, column] : table.columns)
     check(std::visit([](const auto& v) { return v.size(); }, column) == table.rows(),
           "column " + name + " is not as long as its table");
   try {
-    return to_bytes(table, metadata);
+    return to_bytes(table, metadata, compression);
   } catch (const std::exception& e) {
     throw EnvironmentError(fmt::format("cannot write {}: {}", path.string(), e.what()));
   }
@@ -178,19 +179,26 @@ void Table::set_null(std::string_view name, std::size_t row) {
   cells[row] = true;
 }
 
-void write_parquet(const Table& table, const Metadata& metadata,
-                   const std::filesystem::path& path) {
-  write_file_atomically(path, checked_bytes(table, metadata, path));
+void write_parquet(const Table& table, const Metadata& metadata, const std::filesystem::path& path,
+                   Compression compression) {
+  write_file_atomically(path, checked_bytes(table, metadata, path, compression));
 }
 
 void write_parquet(std::span<const TableFile> files, const Metadata& metadata) {
   std::vector<FileContents> contents;
   for (const TableFile& file : files)
-    contents.push_back({file.path, checked_bytes(file.table, metadata, file.path)});
+    contents.push_back(
+        {file.path, checked_bytes(file.table, metadata, file.path, Compression::zstd)});
   write_files_atomically(contents);
 }
 
 ParquetFile read_parquet(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (exists(status) && !is_regular_file(status))  // a pipe would be waited for
+    throw UserError(
+        path.string(), "",
+        is_directory(status) ? "is a directory, not a file" : "not a file that can be read");
   try {
     const auto input = require(arrow::io::ReadableFile::Open(path.string()));
     const auto reader = require(parquet::arrow::OpenFile(input, arrow::default_memory_pool()));

@@ -70,9 +70,13 @@ struct TableFile {
   Table table;
 };
 
-// All throw EnvironmentError with the path and the reason. Writing is atomic; files with the same
-// metadata that belong together take their places when all are on disk, in this order.
-void write_parquet(const Table& table, const Metadata& metadata, const std::filesystem::path& path);
+enum class Compression { zstd, none };  // none: quicker, for files that do not stay
+
+// All throw EnvironmentError with the path and the reason; a UserError says if what is to be read
+// is no regular file. Writing is atomic; files with the same metadata that belong together take
+// their places when all are on disk, in this order.
+void write_parquet(const Table& table, const Metadata& metadata, const std::filesystem::path& path,
+                   Compression compression = Compression::zstd);
 void write_parquet(std::span<const TableFile> files, const Metadata& metadata);
 ParquetFile read_parquet(const std::filesystem::path& path);
 

@@ -17,7 +17,8 @@ void add_plane(Fabric& fabric, const ClusterSpec& spec, const std::string& name,
   for (int l = 0; l < leaves; ++l) fabric.switches.push_back(fmt::format("{}leaf{}", name, l));
   for (int node = 0; node < spec.nodes; ++node)
     for (int nic = first; nic < first + nics; ++nic)
-      fabric.switch_of_nic[static_cast<std::size_t>(node * spec.nics_per_node + nic)] =
+      fabric
+          .switch_of_nic[static_cast<std::size_t>(std::int64_t{node} * spec.nics_per_node + nic)] =
           leaf0 + node / t.nodes_per_leaf;
   if (leaves == 1) return;
   const int spine0 = leaf0 + leaves;
@@ -35,7 +36,8 @@ Fabric fabric_of(const ClusterSpec& spec) {
   Fabric fabric;
   if (spec.domains() == 1) return fabric;
   check(spec.nics_per_node > 0, "several NVLink domains need NICs");
-  fabric.switch_of_nic.resize(static_cast<std::size_t>(spec.nodes * spec.nics_per_node));
+  fabric.switch_of_nic.resize(
+      static_cast<std::size_t>(std::int64_t{spec.nodes} * spec.nics_per_node));
   switch (spec.topology.kind) {
     case TopologyKind::leaf_spine:
       add_plane(fabric, spec, "", 0, spec.nics_per_node);

@@ -60,9 +60,10 @@ std::vector<Layer> layers_of(const Model& model) {
     for (std::uint32_t i = 0; i < t.num_hidden_layers; ++i)
       out.push_back({LayerKind::block, module, i});
   };
-  for (std::uint16_t e = 0; e < model.encoders.size(); ++e) {
-    add_blocks(e, model.encoders[e].blocks);
-    out.push_back({LayerKind::projector, e, 0});
+  for (std::size_t e = 0; e < model.encoders.size(); ++e) {
+    const auto module = static_cast<std::uint16_t>(e);
+    add_blocks(module, model.encoders[e].blocks);
+    out.push_back({LayerKind::projector, module, 0});
   }
   const auto llm = static_cast<std::uint16_t>(model.encoders.size());
   add_blocks(llm, model.llm.blocks);

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "sim/base/units.hpp"
+#include "sim/world/memory_settings.hpp"
 #include "sim/world/precision.hpp"
 
 namespace mllmsim {
@@ -95,7 +96,9 @@ struct Software {
   //   10  a kernel of its own (read 2 + 4, write 4); 6 for fp16 gradients
   //   18  DeepSpeed's bf16 optimizer, which also zeroes bf16 gradients and adds to them
   int grad_accumulation_bytes_per_parameter = 0;
-  Bytes memory_reserve{4LL << 30};  // CUDA context, NCCL buffers, fragmentation
+
+  MemorySettings memory;
+  Bytes memory_reserve{};  // kept free for what no other name covers
 };
 
 }  // namespace mllmsim

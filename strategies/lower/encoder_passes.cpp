@@ -90,6 +90,7 @@ Time EncoderPasses::issue_kernel(Device& device, DeviceId id, const EncoderPass&
   task.kind = k.kind;
   task.label = step_.label(fmt::format("encoder {}", k.kernel.name));
   task.micro_batch = static_cast<std::int32_t>(plan_.waves[pass.wave].micro_batches.front());
+  task.in_backward = !pass.forward;
   task.memory_at_start = k.memory_at_start;
   task.memory_at_end = k.memory_at_end;
   WaveTasks& wave = device.waves[pass.wave * 2 + (pass.forward ? 0 : 1)];

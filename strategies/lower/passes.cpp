@@ -59,9 +59,24 @@ void Passes::add(int replica, int rank) {
   Issuing issuing{step_.device(replica, rank), {replica, rank}, {}};
   for (const Pass& pass : step_.schedule(rank)) {
     issuing.at.kernel = 0;
-    step_.tasks_of(replica, rank, pass) = add_pass(issuing, pass);
+    PassTasks tasks = add_pass(issuing, pass);
+    if (step_.job().software.memory.keep_stage_outputs) keep_output(issuing.at, pass, tasks);
+    step_.tasks_of(replica, rank, pass) = std::move(tasks);
     ++issuing.at.pass;
   }
+}
+
+void Passes::keep_output(const Position& at, const Pass& pass, const PassTasks& tasks) {
+  const Parallelism& p = step_.job().parallelism;
+  const int stage = step_.stage(at.rank, pass);
+  if (stage + 1 == static_cast<int>(step_.chunks()) * step_.ranks()) return;
+  Bytes bytes = boundary(step_, costs_.models.layers, stage, stage + 1,
+                         step_.micro_batch(at.replica, pass.micro_batch));
+  if (p.sequence_parallel) bytes = scaled(bytes, 1.0 / p.tensor_model_parallel_size);
+  if (pass.forward)
+    step_.program().add_memory(tasks.segments.front().first, bytes.value, 0);
+  else
+    step_.program().add_memory(tasks.segments.back().last, 0, -bytes.value);
 }
 
 PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {

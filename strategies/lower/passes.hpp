@@ -51,6 +51,8 @@ class Passes {
     TaskId last;  // kernel: the next one waits for it
   };
   PassTasks add_pass(Issuing& issuing, const Pass& pass);
+  // What a stage sends on stays in memory until its backward.
+  void keep_output(const Position& at, const Pass& pass, const PassTasks& tasks);
   TaskId add_start(Issuing& issuing, const Pass& pass);
   Segment add_chunk(const Issuing& issuing, const Pass& pass);
   Segment add_layer(const Issuing& issuing, const PlannedLayer& layer, const Pass& pass);

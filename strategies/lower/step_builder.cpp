@@ -41,6 +41,7 @@ Task StepBuilder::task_of(const Pass& pass, DeviceId device, StreamKind stream, 
   task.label = label;
   task.micro_batch = static_cast<std::int32_t>(pass.micro_batch);
   task.chunk = static_cast<std::int16_t>(pass.chunk);
+  task.in_backward = !pass.forward;
   return task;
 }
 

@@ -42,8 +42,8 @@ std::vector<Bytes> peak_memory(const Job& job, const CostContext& costs, const M
   const auto profile = simulate_plan(job, worst, costs).memory();
   std::vector<Bytes> peaks;
   for (std::size_t rank = 0; rank < plan.stages.size(); ++rank)
-    peaks.push_back(step::rank_state(job, plan, static_cast<int>(rank)).state.total() +
-                    job.software.memory_reserve + peak(profile[rank]));
+    peaks.push_back(step::rank_state(job, plan, static_cast<int>(rank)).held.total() +
+                    peak(profile[rank]));
   return peaks;
 }
 

@@ -39,10 +39,10 @@ Bytes memory_of(const Job& job, const EncoderPlan& plan, costs::LayerCosts& cost
                 std::size_t waves) {
   Bytes most{};
   for (int s = 0; s < plan.pp; ++s) {
-    const ModelState state = model_state(lower::encoder_parameters_per_gpu(job, plan, s, false),
-                                         lower::encoder_parameters_per_gpu(job, plan, s, true),
-                                         lower::encoder_parallelism(job, plan).data_parallel_size,
-                                         job.parallelism.zero_stage, job.software);
+    const Holdings state = model_state(lower::encoder_parameters_per_gpu(job, plan, s, false),
+                                       lower::encoder_parameters_per_gpu(job, plan, s, true),
+                                       lower::encoder_parallelism(job, plan).data_parallel_size,
+                                       job.parallelism.zero_stage, job.software);
     std::int64_t activations = 0;
     for (const lower::EncoderKernel& k : lower::encoder_kernels(
              costs, plan.stage_of(s), {&llm.micro_batches.front().front()}, true))

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "sim/base/errors.hpp"
 #include "sim/base/progress.hpp"
@@ -55,9 +56,8 @@ class Planner {
         std::min(job_.cluster.gpu_memory,
                  scaled(frugal, 1 + option<double>(job_.options, "memory_overhead_limit")));
     for (std::size_t d = 0; d < llm.stages.size(); ++d)
-      space.memory_left.push_back(limit - job_.software.memory_reserve -
-                                  step::rank_state(job_, llm, static_cast<int>(d)).state.total() -
-                                  alone.peaks[d]);
+      space.memory_left.push_back(
+          limit - step::rank_state(job_, llm, static_cast<int>(d)).held.total() - alone.peaks[d]);
 
     const SimulatedPlan coarse = best(llm, gaps, space, Placement::coarse, kCoarseTries);
     SimulatedPlan chosen = coarse;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "cost_models/layers/layer_costs.hpp"
 #include "sim/base/errors.hpp"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "sim/base/hash.hpp"
 #include "strategies/step/plan_memory.hpp"
@@ -58,10 +59,8 @@ std::string describe(const Model& model, const std::vector<Chunk>& chunks) {
 void measure_state(const Run& run, StageFigures& row) {
   const step::RankState held = step::rank_state(run.job, run.plan, row.stage);
   row.parameters = held.parameters;
-  row.weights = held.state.weights;
-  row.gradients = held.state.gradients;
-  row.optimizer = held.state.optimizer;
-  row.reserve = run.job.software.memory_reserve;
+  row.held = held.held;
+  row.optimizer_step = held.optimizer_step;
 }
 
 StageFigures stage_row(const Run& run, std::size_t rank) {
@@ -92,8 +91,9 @@ StageFigures stage_row(const Run& run, std::size_t rank) {
       row.peak_activations = std::max(row.peak_activations, s.peaks[d]);
     }
   }
-  row.peak_memory =
-      row.weights + row.gradients + row.optimizer + row.peak_activations + row.reserve;
+  const Bytes passing = std::max(row.peak_activations, row.optimizer_step);
+  row.peak_allocated = row.held.allocated() + passing;
+  row.peak_memory = row.held.total() + passing;
   return row;
 }
 
@@ -114,6 +114,23 @@ void measure_work(const Run& run, Outcome& out) {
   out.hfu = out.hardware_flops.value / available;
 }
 
+double gib(Bytes b) { return static_cast<double>(b.value) / (1LL << 30); }
+
+// "activations 45.2, weights 12.1, ...", the biggest first; what rounds to nothing is left out.
+std::string parts_of(const StageFigures& row) {
+  std::vector<std::pair<Bytes, std::string>> parts{{row.peak_activations, "activations"}};
+  for (std::size_t i = 0; i < kHoldings; ++i)
+    parts.emplace_back(row.held.bytes[i], Names<Holding>::list[i]);
+  std::ranges::stable_sort(parts, std::greater{}, &std::pair<Bytes, std::string>::first);
+  std::string out;
+  for (auto& [bytes, name] : parts) {
+    if (gib(bytes) < 0.05) continue;
+    std::ranges::replace(name, '_', ' ');
+    out += fmt::format("{}{} {:.1f}", out.empty() ? "" : ", ", name, gib(bytes));
+  }
+  return out;
+}
+
 void measure_memory(const Run& run, Outcome& out) {
   out.gpu_memory = run.job.cluster.gpu_memory;
   const StageFigures* worst = nullptr;
@@ -122,14 +139,8 @@ void measure_memory(const Run& run, Outcome& out) {
   out.peak_memory = worst->peak_memory;
   out.fits = out.peak_memory <= out.gpu_memory || !run.costed();
   if (out.fits) return;
-  const auto gib = [](Bytes b) { return static_cast<double>(b.value) / (1LL << 30); };
-  out.reason = fmt::format(
-      "stage {} needs {:.1f} GiB of {:.1f} GiB: weights {:.1f}, gradients {:.1f}, optimizer "
-      "{:.1f}, "
-      "activations {:.1f}, reserve {:.1f}",
-      worst->stage, gib(worst->peak_memory), gib(out.gpu_memory), gib(worst->weights),
-      gib(worst->gradients), gib(worst->optimizer), gib(worst->peak_activations),
-      gib(worst->reserve));
+  out.reason = fmt::format("stage {} needs {:.1f} GiB of {:.1f} GiB: {}", worst->stage,
+                           gib(worst->peak_memory), gib(out.gpu_memory), parts_of(*worst));
 }
 
 // Rows of all steps; spans and memory of the one that is shown.
@@ -143,7 +154,7 @@ void take_rows(Run& run, Outcome& out) {
   }
   for (MemoryChange& row : out.memory) {
     const StageFigures& stage = out.stages[static_cast<std::size_t>(row.stage)];
-    row.bytes += stage.peak_memory - stage.peak_activations;
+    row.bytes += stage.held.total();
   }
 }
 

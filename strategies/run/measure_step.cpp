@@ -129,7 +129,7 @@ void measure_memory(const Accounted& s, MeasuredStep& out) {
   for (std::uint32_t d = 0; d < s.step.program.devices(); ++d)
     for (const MemoryPoint& p : s.memory[d])
       out.memory.push_back({out.step, static_cast<int>(d / s.ranks()),
-                            static_cast<int>(d % s.ranks()), p.time, p.bytes});
+                            static_cast<int>(d % s.ranks()), p.time, p.bytes, p.working});
 }
 
 // Encoders beside the pipeline have their own tp; `work` counts what one of the LLM's tp ranks

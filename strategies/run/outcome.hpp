@@ -19,6 +19,7 @@
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/account/bubbles.hpp"
 #include "sim/account/critical_path.hpp"
+#include "sim/account/memory.hpp"
 #include "sim/base/units.hpp"
 #include "sim/kernel/span_kind.hpp"
 #include "strategies/job/fact.hpp"
@@ -35,9 +36,12 @@ struct StageFigures {
   Seconds forward{}, backward{};
   Seconds busy{};  // compute of a step
   std::array<Seconds, kBubbleKinds> bubbles{};
-  Bytes weights{}, gradients{}, optimizer{}, peak_activations{}, reserve{};
+  Holdings held;  // on one GPU, all step long
+  Bytes peak_activations{};
+  Bytes optimizer_step{};  // copies of gradients while it runs; activations are gone by then
   // Most that forwards leave for backwards; the peak has what a backward works with on top.
   Bytes saved_activations{};
+  Bytes peak_allocated{};  // of PyTorch's allocator
   Bytes peak_memory{};
 };
 
@@ -75,6 +79,7 @@ struct MemoryChange {
   int stage = 0;
   Time time{};
   Bytes bytes{};
+  Bytes working{};  // of these, what a backward works with
 };
 
 // Time that one stage spends on the critical path of the shown step, by kind.

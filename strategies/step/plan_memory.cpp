@@ -6,27 +6,62 @@
 #include "strategies/lower/lower.hpp"
 
 namespace mllmsim::step {
+namespace {
+
+// A head that is tied to the embedding of another stage works with a copy of it.
+std::int64_t copied_embedding(const Job& job, const std::vector<Chunk>& chunks) {
+  if (!job.model.llm.tie_word_embeddings) return 0;
+  bool head = false, embedding = false;
+  for (const Chunk& chunk : chunks)
+    for (const PlannedLayer& p : chunk) {
+      head |= p.layer.kind == LayerKind::head;
+      embedding |= p.layer.kind == LayerKind::embedding && is_llm(job.model, p.layer);
+    }
+  const Llm& llm = job.model.llm;
+  const std::int64_t tp = job.parallelism.tensor_model_parallel_size;
+  return head && !embedding ? llm.vocab_size * llm.blocks.hidden_size / tp : 0;
+}
+
+int communicators(const Parallelism& p) {
+  if (p.world_size() == 1) return 0;
+  return 1 + (p.tensor_model_parallel_size > 1) + (p.data_parallel_size > 1) +
+         (p.pipeline_model_parallel_size > 1);
+}
+
+}  // namespace
 
 RankState rank_state(const Job& job, const Plan& plan, int rank) {
   const Parallelism& p = job.parallelism;
+  const std::vector<Chunk>& chunks = plan.stages[static_cast<std::size_t>(rank)];
   RankState out;
   std::int64_t trained = 0;
-  for (const Chunk& chunk : plan.stages[static_cast<std::size_t>(rank)]) {
+  for (const Chunk& chunk : chunks) {
     out.parameters += lower::parameters_per_gpu(job, chunk, false);
     trained += lower::parameters_per_gpu(job, chunk, true);
   }
-  out.state =
-      model_state(out.parameters, trained, p.data_parallel_size, p.zero_stage, job.software);
-  if (!plan.encoders) return out;
-  const std::int64_t n = lower::encoder_parameters_per_gpu(job, *plan.encoders, rank, false);
-  const ModelState encoders =
-      model_state(n, lower::encoder_parameters_per_gpu(job, *plan.encoders, rank, true),
-                  lower::encoder_parallelism(job, *plan.encoders).data_parallel_size, p.zero_stage,
-                  job.software);
-  out.parameters += n;
-  out.state.weights += encoders.weights;
-  out.state.gradients += encoders.gradients;
-  out.state.optimizer += encoders.optimizer;
+  const std::int64_t copied = copied_embedding(job, chunks);
+  out.parameters += copied;
+  if (job.model.llm.trained) trained += copied;
+  out.held = model_state(out.parameters, trained, p.data_parallel_size, p.zero_stage, job.software);
+  if (plan.encoders) {
+    const std::int64_t n = lower::encoder_parameters_per_gpu(job, *plan.encoders, rank, false);
+    out.held += model_state(n, lower::encoder_parameters_per_gpu(job, *plan.encoders, rank, true),
+                            lower::encoder_parallelism(job, *plan.encoders).data_parallel_size,
+                            p.zero_stage, job.software);
+    out.parameters += n;
+  }
+  const MemorySettings& memory = job.software.memory;
+  const std::int64_t step_bytes = memory.optimizer_step_bytes_per_parameter;
+  const Precision& precision = job.software.precision;
+  if (precision.optimizer_bytes_per_parameter > 0)
+    out.optimizer_step = scaled(out.held[Holding::optimizer],
+                                static_cast<double>(step_bytes) /
+                                    static_cast<double>(precision.optimizer_bytes_per_parameter));
+  if (p.data_parallel_size > 1) out.held[Holding::buckets] = memory.reduce_bucket;
+  out.held[Holding::workspaces] = memory.gemm_workspaces;
+  out.held[Holding::communicators] = memory.per_communicator * communicators(p);
+  out.held[Holding::context] = memory.context;
+  out.held[Holding::reserve] = job.software.memory_reserve;
   return out;
 }
 
@@ -34,9 +69,10 @@ Bytes peak_memory(const Job& job, const Plan& plan,
                   const std::vector<std::vector<MemoryPoint>>& profile) {
   const auto ranks = plan.stages.size();
   Bytes most{};
-  for (std::size_t d = 0; d < profile.size(); ++d)
-    most = std::max(most, rank_state(job, plan, static_cast<int>(d % ranks)).state.total() +
-                              peak(profile[d]) + job.software.memory_reserve);
+  for (std::size_t d = 0; d < profile.size(); ++d) {
+    const RankState state = rank_state(job, plan, static_cast<int>(d % ranks));
+    most = std::max(most, state.held.total() + std::max(peak(profile[d]), state.optimizer_step));
+  }
   return most;
 }
 

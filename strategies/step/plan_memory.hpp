@@ -1,5 +1,8 @@
 // What each pipeline rank of a simulated plan needs on one GPU: model state of its layers (and
-// encoders), the peak of its activations, the framework's reserve.
+// encoders), what the framework and its libraries hold, the peak of its activations.
+//
+// Layers that ZeRO-3 has gathered are part of the profile of a step. The communicators of a GPU are
+// its world's and those of tp, dp and pp that have more than one rank.
 #pragma once
 
 #include "sim/account/memory.hpp"
@@ -10,7 +13,8 @@ namespace mllmsim::step {
 
 struct RankState {
   std::int64_t parameters = 0;  // on one GPU
-  ModelState state;
+  Holdings held;
+  Bytes optimizer_step{};  // more while the optimizer runs
 };
 RankState rank_state(const Job& job, const Plan& plan, int rank);
 

@@ -302,6 +302,17 @@ class Friendly(unittest.TestCase):
         self.assertIn("measure first", shown)
         self.assertIn("mllmsim-calibrate --shapes", " ".join(shown.split()))
 
+    def test_results_say_nothing_of_the_machine(self):
+        self.mllmsim("run", self.dir / "large.toml", f"data.set={self.dir}/a.json", "data.steps=1", "-o", "private")
+        self.mllmsim("sweep", self.dir / "large.toml", "--vary", f"data.set={self.dir}/a.json,{self.dir}/no/b.json,{self.dir}/c.json",
+                     "--vary", f"calibration=a100-sxm4-80g,{self.dir}/no/x.json", "data.steps=1", "-o", "private-sweep")
+        rows = pandas.read_parquet(self.dir / "private-sweep/runs.parquet")
+        self.assertEqual(list(rows["data.set"][:3]), ["a.json", "b.json", "c.json"])
+        self.assertIn("data.set: b.json: no such file", " ".join(rows.reason))
+        for file in [*(self.dir / "private").glob("*.parquet"), *(self.dir / "private-sweep").glob("*.parquet")]:
+            table = pyarrow.parquet.read_table(file)
+            self.assertNotIn(str(self.dir), str(table.schema.metadata) + table.to_pandas().to_csv(), file)
+
     def test_a_picture_of_nothing(self):
         for kind in ("validation", "packing"):
             self.assertIn("nothing: no such file", self.mllmsim("plot", kind, "nothing", code=2).stderr)

@@ -148,6 +148,7 @@ class InBrowser(Reports):
         self.browser.wait("window.mllmsimTimeline && mllmsimTimeline.frames > 0")
         self.browser.run("localStorage.clear()")
         self.browser.run("document.getElementById('timeline').scrollIntoView({block: 'center'})")
+        self.frame()  # the page tells of its scrolling, which ends what the pointer shows, a frame later
 
     def tearDown(self):
         self.assertEqual(self.browser.errors, [])
@@ -361,7 +362,12 @@ class InBrowser(Reports):
         self.browser.send("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=False)
         self.open()
         self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), 390)
+        # Pictures drawn for it, with nothing beside the screen.
+        self.assertEqual(set(self.browser.run("[...document.images].map(i => i.naturalWidth)")), {480})
+        self.assertEqual(self.browser.run("[...document.querySelectorAll('figure')].filter(f => f.scrollWidth > f.clientWidth).length"), 0)
         self.browser.send("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+        self.open()
+        self.assertEqual(set(self.browser.run("[...document.images].map(i => i.naturalWidth)")), {1200})
 
     # 4 lanes of 25,000 kernels: far more than there are pixels.
     def test_a_hundred_thousand_spans_are_few_boxes(self):

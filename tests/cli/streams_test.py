@@ -189,7 +189,32 @@ class Mistakes(Cli):
 
     def test_directories_as_calibrations(self):
         for command in (["show"], ["fit", "--out", "x"], ["import", "nccl"], ["import", "kineto"], ["scale"]):
-            self.assertIn("error: .: ", self.run_mllmsim("calibrate", *command, ".", code=2))
+            self.assertIn("error: .: is a directory, not a file", self.run_mllmsim("calibrate", *command, ".", code=2))
+
+    def test_what_is_no_file_is_not_waited_for(self):
+        os.mkfifo(self.dir / "fifo")
+        commands = [["run"], ["run", RUN, "calibration=./{}"], ["run", RUN, "data.set={}"], ["sweep", "--vary", "tp=1,2"], ["validate"],
+                    ["pack"], ["compare"], ["rerun"], ["trace", "--out", "t.json"], ["report"], ["calibrate", "show"],
+                    ["calibrate", "import", "nccl"], ["calibrate", "import", "kineto"], ["calibrate", "fit", "--out", "m"],
+                    ["plot", "timeline"], ["plot", "packing"], ["plot", "validation"], ["plot", "calibration", str(CALIBRATION), "--raw"]]
+        for command in commands:
+            for file in ("fifo", "/dev/zero"):
+                with self.subTest(command=command, file=file):
+                    words = [word.format(file).replace(".//", "/") for word in command]
+                    self.assertIn(file, self.run_mllmsim(*words, *([] if words != command else [file]), code=2))
+
+    def test_much_nonsense_is_refused_at_its_start(self):
+        (self.dir / "x").write_bytes(b"\x01{[,;\n\n" * (8 << 20))  # 56 MB
+        for name, command in (("x.toml", ["run"]), ("x.toml", ["validate"]), ("x.json", ["pack"]), ("x.csv", ["pack"]),
+                              ("x.json", ["calibrate", "show"]), ("x.log", ["calibrate", "import", "nccl"]),
+                              ("x.json", ["calibrate", "import", "kineto"]), ("x.jsonl", ["calibrate", "fit", "--out", "m"]),
+                              ("x.csv", ["calibrate", "fit", "--out", "m"])):
+            with self.subTest(command=command, name=name):
+                if not (self.dir / name).exists():
+                    (self.dir / name).hardlink_to(self.dir / "x")
+                error = self.run_mllmsim(*command, name, code=2)
+                self.assertIn(name, error)
+                self.assertLess(error.count("\n"), 3)
 
     def test_times_that_no_clock_holds(self):
         reason = "a step would take longer than 292 years"

@@ -146,6 +146,10 @@ class Grid(Cli):
             done = self.run_mllmsim("sweep", INTERNVL, *GRID, option, code=2)
             self.assertRegex(done.stderr, "expected (a number from 1 to 4096|I/N with I from 1 to N and N at most 1000000)", option)
         self.assertIn("from 1 to 4096", self.run_mllmsim("sweep", INTERNVL, *GRID, "-j", "-1", code=2).stderr)
+        for command in (["run", INTERNVL], ["validate"]):
+            for threads in ("-1", "0", "1000000000", "two"):
+                self.assertIn("from 1 to 4096", self.run_mllmsim(*command, "-j", threads, code=2).stderr)
+        self.assertIn("from 1 to 1000000", self.run_mllmsim("calibrate", "gaps", INTERNVL, "--top", "-1", code=2).stderr)
         many = self.run_mllmsim("sweep", INTERNVL, "--vary", "seed=1..4000", "--vary", f"{BATCH}=1..5000", code=2)
         self.assertIn("20000000 points, at most 10000000", many.stderr)
         self.assertFalse((self.dir / "results").exists())

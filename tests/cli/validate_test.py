@@ -68,6 +68,25 @@ x,real,8,930
 x,made up,4,1
 x,real,4,450
 """
+# The second row is twice as slow, the third cannot be said. Eight stages unless an argument says otherwise.
+ARGUMENTS_FAMILY = CSV_FAMILY[:CSV_FAMILY.index("id =")] + """json = "args"
+id = "{time (ms)} ms"
+[points.set]
+parallelism.pipeline_model_parallel_size = { column = "--stages", missing = 8 }
+[points.published]
+iteration_s = { column = "time (ms)", times = 1e-3 }
+[[points.when]]
+where = { "--slow" = "true" }
+set = { given_times.forward = "20 ms", given_times.backward = "40 ms" }
+[[points.leave_out]]
+where = { "--kind" = ["moe", "t5"] }
+because = "no such kind"
+"""
+ARGUMENTS_CSV = """time (ms),args
+930,"{""--stages"": 8}"
+1860,"{""--slow"": true}"
+1,"{""--kind"": ""moe""}"
+"""
 
 
 class Validate(unittest.TestCase):
@@ -151,6 +170,23 @@ class Validate(unittest.TestCase):
             report = json.loads(self.validate(family, *arguments, "--json").stdout)
             self.assertEqual([r["id"] for r in report["rows"]], ["8 stages", "4 stages"])
             self.assertTrue(all(abs(r["relative_error"]) < 1e-6 for r in report["rows"]))
+
+    def test_rows_by_their_arguments(self):
+        """Arguments in a JSON column are columns of their own; some rows are changed, some left out with a reason."""
+        family = self.write("f.toml", ARGUMENTS_FAMILY)
+        self.write("runs.csv", ARGUMENTS_CSV)
+        report = json.loads(self.validate(family, "--json").stdout)
+        self.assertEqual([r["id"] for r in report["rows"]], ["930 ms", "1860 ms"])
+        self.assertTrue(all(abs(r["relative_error"]) < 1e-6 for r in report["rows"]), report["rows"])
+        self.assertEqual(report["skipped"], [{"source": "from a table", "reason": "no such kind", "rows": 1}])
+        self.assertIn("from a table: 1 rows left out: no such kind", self.validate(family).stdout)
+
+    def test_wrong_rules_are_named(self):
+        family = self.write("f.toml", CSV_FAMILY + "[[points.when]]\nwhere = { pp = 4 }\n[[points.leave_out]]\nbecause = 'x'\n")
+        self.write("runs.csv", CSV)
+        error = self.validate(family, code=2).stderr
+        for text in ["points.when.set: missing", "points.leave_out.where: missing"]:
+            self.assertIn(text, error)
 
     def test_a_family_without_its_csv_file_is_skipped(self):
         self.write("dir/a.toml", FAMILY)

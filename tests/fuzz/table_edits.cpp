@@ -131,24 +131,31 @@ std::map<std::string, std::optional<tables::ParquetFile>> edited(const std::stri
   return changed;
 }
 
+// Under asan, zstd's working memory for each of the many columns takes most of the time.
+void write(const tables::ParquetFile& file, const std::filesystem::path& path) {
+  tables::write_parquet(file.table, file.metadata, path, tables::Compression::none);
+}
+
 }  // namespace
 
 EditedDirectory::EditedDirectory(std::filesystem::path directory, Files files)
     : directory_(std::move(directory)), files_(std::move(files)) {
   for (const auto& [name, original] : files_) {
     std::filesystem::create_directories(file(name).parent_path());
-    tables::write_parquet(original.table, original.metadata, file(name));
+    write(original, file(name));
+    std::filesystem::copy_file(file(name), original_file(name));
   }
 }
 
 void EditedDirectory::change(const std::string& edits) {
   for (const std::string& name : changed_)
-    tables::write_parquet(files_.at(name).table, files_.at(name).metadata, file(name));
+    std::filesystem::copy_file(original_file(name), file(name),
+                               std::filesystem::copy_options::overwrite_existing);
   changed_.clear();
   for (const auto& [name, changed] : edited(edits, files_)) {
     changed_.insert(name);
     if (changed)
-      tables::write_parquet(changed->table, changed->metadata, file(name));
+      write(*changed, file(name));
     else
       std::filesystem::remove(file(name));
   }
@@ -156,6 +163,10 @@ void EditedDirectory::change(const std::string& edits) {
 
 std::filesystem::path EditedDirectory::file(const std::string& name) const {
   return directory_ / (name + ".parquet");
+}
+
+std::filesystem::path EditedDirectory::original_file(const std::string& name) const {
+  return file(name).replace_extension(".original");
 }
 
 }  // namespace mllmsim::fuzz

@@ -34,6 +34,7 @@ class EditedDirectory {
 
  private:
   std::filesystem::path file(const std::string& name) const;
+  std::filesystem::path original_file(const std::string& name) const;
 
   std::filesystem::path directory_;
   Files files_;

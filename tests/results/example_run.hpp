@@ -62,12 +62,12 @@ inline RunResult example_run() {
     stage.busy = Seconds{s == 0 ? 8.0 : 7.0};
     stage.bubbles[kWarmup] = Seconds{s == 0 ? 1.0 : 2.0};
     stage.bubbles[kCooldown] = Seconds{1.0};
-    stage.weights = Bytes{2 * kGib};
-    stage.gradients = Bytes{4 * kGib};
-    stage.optimizer = Bytes{6 * kGib};
+    stage.held[Holding::weights] = Bytes{2 * kGib};
+    stage.held[Holding::gradients] = Bytes{4 * kGib};
+    stage.held[Holding::optimizer] = Bytes{6 * kGib};
     stage.peak_activations = Bytes{45 * kGib};
     stage.saved_activations = Bytes{44 * kGib};
-    stage.reserve = Bytes{4 * kGib};
+    stage.held[Holding::reserve] = Bytes{4 * kGib};
     stage.peak_memory = Bytes{(61 - 10 * s) * kGib};
     run.stages.push_back(stage);
   }

@@ -69,7 +69,7 @@ void read(const std::string& bytes) {
   const auto rows = tables::read_parquet(results::runs_file(shard)).table;
   attempt([&] { draw(charts::sweep_chart(rows, {})); });
   attempt([&] { draw(charts::speedup_chart(rows, {})); });
-  sweep::write_sweep(sweep::merge_sweeps(sweep::find_shards({scratch()})), scratch() / "merged");
+  sweep::merge_sweeps(sweep::find_shards({scratch()}));
 }
 
 const Registered kTarget("sweep_directory", read);

@@ -337,7 +337,7 @@ TEST(MemoryChart, AStageIsAStackOfItsOwn) {
   RunResult run = two_stages();
   run.memory.push_back({0, 0, 1, Time{0}, Bytes{1LL << 30}});
   StageRow stage;
-  stage.weights = Bytes{1LL << 29};
+  stage.held[Holding::weights] = Bytes{1LL << 29};
   run.stages = {stage};
   const Chart chart = memory_chart(std::vector{run}, {});
   ASSERT_EQ(chart.panels.size(), 2u);

@@ -40,8 +40,10 @@ TEST(RunTables, ColumnNames) {
             "backward_s busy_s "
             "bubble_s bubble_dp_all_gather_s bubble_dp_reduce_scatter_s bubble_pp_warmup_s "
             "bubble_pp_cooldown_s bubble_pp_other_s bubble_tp_s bubble_dp_wait_s "
-            "bubble_encoder_wait_s weights_bytes gradients_bytes optimizer_bytes "
-            "peak_activations_bytes saved_activations_bytes reserve_bytes peak_memory_bytes");
+            "bubble_encoder_wait_s weights_bytes gradients_bytes model_gradients_bytes "
+            "optimizer_bytes buckets_bytes workspaces_bytes communicators_bytes context_bytes "
+            "reserve_bytes peak_activations_bytes saved_activations_bytes optimizer_step_bytes "
+            "peak_allocated_bytes peak_memory_bytes");
   EXPECT_EQ(column_names(steps_table({})),
             "run strategy scenario_hash step replica iteration_s micro_batches samples llm_tokens "
             "tiles bubble_share");
@@ -49,7 +51,7 @@ TEST(RunTables, ColumnNames) {
             "run strategy scenario_hash step replica stage stream kind name micro_batch chunk "
             "start_ns end_ns bytes");
   EXPECT_EQ(column_names(memory_table({})),
-            "run strategy scenario_hash step replica stage time_ns memory_bytes");
+            "run strategy scenario_hash step replica stage time_ns memory_bytes working_bytes");
   EXPECT_EQ(column_names(gaps_table({})), "run strategy scenario_hash kernel source share");
 }
 

@@ -67,7 +67,7 @@ TEST(RunMetric, WrongNamesAreExplained) {
             "no such column of numbers; did you mean \"iteration_s\"?");
   EXPECT_EQ(metric_problem("reason"), "no such column of numbers");  // text
   EXPECT_EQ(metric_problem("stages.first.forward_s"),
-            "expected a stage's number, max, min or sum, found \"first\"");
+            "expected a stage's number, last, max, min or sum, found \"first\"");
 }
 
 // A yes-or-no figure is right or wrong and no part of the errors; a measured run must fit.

@@ -25,5 +25,12 @@ TEST(PortableName, TextsForPeopleStay) {
             "\"b.csv\"\n");
 }
 
+TEST(PortableMessage, NamesFilesWithoutTheirDirectories) {
+  EXPECT_EQ(portable_message("data.set: /tmp/my data/x.csv: no such file; no such file: /a/b.json"),
+            "data.set: x.csv: no such file; no such file: b.json");
+  EXPECT_EQ(portable_message("\"/x/a.toml\", '/b'"), "\"a.toml\", 'b'");
+  EXPECT_EQ(portable_message("1 Gb/s / 2, mine/a.json"), "1 Gb/s / 2, mine/a.json");
+}
+
 }  // namespace
 }  // namespace mllmsim::scenarios

@@ -104,8 +104,7 @@ TEST(Scenario, SoftwareSettingsSayWhereTheyComeFrom) {
     shown[s.key] = s.value + ": " + s.source;
   }
   EXPECT_EQ(shown["dropout"], "true: megatron-2021, or the scenario over it");
-  EXPECT_EQ(shown["memory_reserve"],
-            "\"4 GiB\": estimate: CUDA context, NCCL buffers, fragmentation");
+  EXPECT_EQ(shown["memory_reserve"], "\"0 GiB\": assumption: nothing else is on the GPU");
 }
 
 // What is printed as a default reads back as that default.

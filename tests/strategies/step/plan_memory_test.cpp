@@ -23,7 +23,10 @@ Job job_with(int zero_stage) {
   job.parallelism.tensor_model_parallel_size = 2;
   job.parallelism.data_parallel_size = 4;
   job.parallelism.zero_stage = zero_stage;
-  job.software.memory_reserve = Bytes{1000};
+  job.software.memory.gemm_workspaces = Bytes{200};
+  job.software.memory.context = Bytes{300};
+  job.software.memory.per_communicator = Bytes{100};
+  job.software.memory_reserve = Bytes{200};
   return job;
 }
 
@@ -41,8 +44,8 @@ Plan one_block() {
 }
 
 std::vector<std::int64_t> state(const Job& job, const Plan& plan) {
-  const ModelState s = rank_state(job, plan, 0).state;
-  return {s.weights.value, s.gradients.value, s.optimizer.value};
+  const Holdings s = rank_state(job, plan, 0).held;
+  return {s[Holding::weights].value, s[Holding::gradients].value, s[Holding::optimizer].value};
 }
 using State = std::vector<std::int64_t>;
 
@@ -62,6 +65,36 @@ TEST(RankState, FrozenParametersAreWeightsOnly) {
   Job job = job_with(0);
   job.model.llm.trained = false;
   EXPECT_EQ(state(job, one_block()), (State{800, 0, 0}));
+}
+
+// DeepSpeed's bf16 optimizer: 2 bytes of gradients beside the 4 that are added up in.
+TEST(RankState, ModelGradientsAreKeptBesideTheMainOnes) {
+  Job job = job_with(1);
+  job.software.memory.model_grad_bytes_per_parameter = 2;
+  const Holdings held = rank_state(job, one_block(), 0).held;
+  EXPECT_EQ(held[Holding::model_gradients], Bytes{800});
+  EXPECT_EQ(held.model_state(), Bytes{800 + 1600 + 800 + 1200});
+}
+
+// fp32 copies of the gradients that a rank updates: 4 of the 12 bytes that the optimizer has.
+TEST(RankState, TheOptimizerStepNeedsCopiesOfItsShard) {
+  Job job = job_with(1);
+  job.software.memory.optimizer_step_bytes_per_parameter = 4;
+  EXPECT_EQ(rank_state(job, one_block(), 0).optimizer_step, Bytes{400});
+}
+
+// A vocabulary of 100 rows of 8 on two ranks: 400 parameters each, on the first stage as the
+// embedding and on the last as the head's copy.
+TEST(RankState, ATiedHeadOnAnotherStageHasACopyOfTheEmbedding) {
+  Job job = job_with(0);
+  job.model.llm.vocab_size = 100;
+  job.model.llm.tie_word_embeddings = true;
+  Plan plan;
+  plan.stages = {{{{{LayerKind::embedding, 0, 0}}}}, {{{{LayerKind::head, 0, 0}}}}};
+  EXPECT_GE(rank_state(job, plan, 0).parameters, 400);
+  EXPECT_GE(rank_state(job, plan, 1).parameters, 400);
+  plan.stages = {{{{{LayerKind::embedding, 0, 0}}, {{LayerKind::head, 0, 0}}}}};
+  EXPECT_LT(rank_state(job, plan, 0).parameters, 800);
 }
 
 TEST(RankState, VirtualStagesAddUp) {
@@ -84,6 +117,7 @@ TEST(RankState, EncodersBesideTheLlmHaveTheirOwnParallelSizes) {
   EXPECT_EQ(state(job, plan), (State{2400, 4800, 2400}));
 }
 
+// Workspaces 200, context 300, reserve 200; NCCL's buffers of the world, tp and dp 300: 1000.
 // Two stages of one and two blocks: 7200 and 14400 bytes of state. Devices 0 and 1 are the first
 // replica, 2 and 3 the second, whose first stage has the highest peak: 7200 + 10000 + 1000.
 TEST(PeakMemory, IsThatOfTheFullestGpu) {

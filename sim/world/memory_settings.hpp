@@ -1,0 +1,41 @@
+// What a framework and its libraries hold in a GPU's memory beside a model's own tensors, and how
+// PyTorch's allocator is set; keys of scenarios' `software` with a source each
+// (scenarios/read/software_reader.cpp).
+#pragma once
+
+#include "sim/base/units.hpp"
+
+namespace mllmsim {
+
+// PYTORCH_CUDA_ALLOC_CONF, with PyTorch's defaults.
+struct AllocatorSettings {
+  bool expandable_segments = false;
+  Bytes max_split_size{};                   // blocks from this size on are not split; 0: all are
+  double garbage_collection_threshold = 0;  // of the memory it may take; 0: off
+};
+
+struct MemorySettings {
+  // Gradients in the parameters' precision, kept beside the main ones all step long: DeepSpeed's
+  // bf16 optimizer. Megatron's have no life of their own.
+  int model_grad_bytes_per_parameter = 0;
+  // Of a parameter that a rank updates, while the optimizer runs: fp32 copies of its gradient.
+  int optimizer_step_bytes_per_parameter = 0;
+  // What gradients are copied into to be reduced (DeepSpeed's reduce_bucket_size).
+  Bytes reduce_bucket{};
+  // A stage keeps its output until the backward (DeepSpeed's pipeline); otherwise it is freed once
+  // sent (Megatron's deallocate_output_tensor).
+  bool keep_stage_outputs = false;
+  // Flash attention runs batch first in layers that run sequence first: of more than one sequence
+  // its output and a transposed copy are both kept.
+  bool transpose_attention_output = false;
+  // Beside the fp32 softmax that is kept per logit: 2 for the bf16 logits or their gradient
+  // (Megatron); 8 where fp32 logits are shifted by a copy and the gradient is one more (Hugging
+  // Face).
+  int logits_working_bytes = 2;
+  Bytes gemm_workspaces{96LL << 20};  // of cuBLAS in two threads and of Transformer Engine
+  Bytes context{800LL << 20};         // CUDA's context, kernels of all libraries
+  Bytes per_communicator{300LL << 20};
+  AllocatorSettings allocator;
+};
+
+}  // namespace mllmsim

@@ -1,0 +1,32 @@
+"""What has threads: a sweep, a pass over a data set and published runs, with four threads and with one: the same bytes.
+Small, so that ./test.sh also runs it under tsan, which ends the program at the first race: threads_test.py MLLMSIM."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+SWEEP = ["sweep", "llama-3-8b-a100x8", "--vary", "tp=1,2", "--vary", "mbs=1,2", "--strategies", "baseline,zero3"]
+PASS = ["run", "internvl-1.2m-a100x32", "strategy.name=omnibal", "strategy.simulated=2", "data.steps=2"]
+PUBLISHED = ["validate", "korthikanti-table5"]
+
+
+class Threads(unittest.TestCase):
+    def files(self, *arguments, threads):
+        with tempfile.TemporaryDirectory() as directory:
+            done = subprocess.run([MLLMSIM, *arguments, "--threads", str(threads)], cwd=directory, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return {p.relative_to(directory): p.read_bytes() for p in pathlib.Path(directory).rglob("*.parquet")}
+
+    def test_same_bytes(self):
+        for command in (SWEEP, PASS, PUBLISHED):
+            with self.subTest(command=command):
+                one = self.files(*command, threads=1)
+                self.assertGreaterEqual(len(one), 1)
+                self.assertEqual(self.files(*command, threads=4), one)
+
+
+if __name__ == "__main__":
+    unittest.main()
