@@ -8,7 +8,7 @@
 //   time    = launch + busy * (1 + derate * busy / (busy + derate_time))
 //
 // c is 2 bytes (bf16 output), or 8 for a weight gradient, which reads and writes an fp32 main
-// gradient. Batches whose sizes are no multiples of 8 load less at a time (an estimate: 2 or 4 times
+// gradient. Batches of sizes that are no multiples of 8 load less at a time (an estimate: 2 or 4 x
 // as long). The derate is the clock falling under sustained power. A pass has a further factor.
 // Left out: cache reuse between tiles, layouts beyond the factor, clusters and persistent kernels.
 #pragma once

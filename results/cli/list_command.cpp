@@ -43,13 +43,9 @@ std::string settings_text() {
   for (const scenarios::SoftwareSetting& s : scenarios::software_settings({}))
     out += fmt::format("  {:<38} {:<10} {}\n", s.key, s.value, s.source);
   out += "evidence (what each constant of a software or cluster file rests on)\n";
-  std::string file;
-  for (const scenarios::Evidence& e : scenarios::shipped_evidence()) {
-    if (e.file != file) out += "  " + e.file + "\n";
-    file = e.file;
-    out +=
-        fmt::format("    {:<36} {:<10} {}\n", e.key, e.value, e.text.empty() ? "not said" : e.text);
-  }
+  for (const scenarios::Evidence& e : scenarios::shipped_evidence())
+    out += fmt::format("  {:<34} {:<38} {:<12} {}\n", e.file, e.key, e.value,
+                       e.text.empty() ? "not said" : e.text);
   return out;
 }
 

@@ -33,7 +33,7 @@ struct Software {
   // (sequences times heads) in multiples of this many. Others fall back to PyTorch's operators.
   std::int64_t fused_softmax_longest_row = 4096;
   std::int64_t fused_softmax_matrices = 4;
-  // Gate and up projection of a gated MLP are one GEMM; otherwise two, and with sequence parallelism
+  // Gate and up projection of a gated MLP are one GEMM; otherwise two, and with sequence parallel
   // each gathers the input for itself.
   bool joint_gate_up = true;
   // Sequence parallelism splits the tokens of a micro-batch's tiles together, padded to a multiple

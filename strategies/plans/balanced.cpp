@@ -1,13 +1,12 @@
 // Layers cut into virtual_pipeline_stages * pp model stages of equal time (forward + backward +
 // recompute of one micro-batch, from the cost model), by dynamic programming; interleaved 1F1B.
 //
-// A rank holds every pp-th stage. The cut whose largest stage is smallest may add up badly, within a
-// round of the ranks or over a rank's stages, and which of many such cuts it is hangs on rounding.
-// So cuts that are best in other ways are tried as well, and the one with the shortest simulated
-// step is taken: the least sum over chunks of their heaviest part, ranks evened out by moving
-// single layers, larger stages allowed.
+// A rank holds every pp-th stage. The cut whose largest stage is smallest may add up badly, within
+// a round of the ranks or over a rank's stages, and which of many such cuts it is hangs on
+// rounding. So cuts that are best in other ways are tried as well (the least sum over chunks of
+// their heaviest part; ranks evened out by moving single layers; larger stages allowed), and the
+// one with the shortest simulated step is taken.
 #include <algorithm>
-#include <optional>
 
 #include "strategies/plans/balanced_cut.hpp"
 #include "strategies/plans/partition.hpp"
@@ -46,16 +45,20 @@ Plan plan_balanced(const Job& job, const CostContext& costs) {
     add(start);
     add(even_ranks(times, start, ranks));
   }
-  std::optional<Plan> best;
-  Time shortest{};
-  for (const Sizes& sizes : candidates) {
+  // One replica stands for all.
+  const auto span_of = [&](const Sizes& sizes) {
     Plan plan = plan_of(sizes);
-    const Time span = simulate_plan(job, plan, costs).span();
-    if (best && span >= shortest) continue;
-    best = std::move(plan);
-    shortest = span;
-  }
-  return std::move(*best);
+    plan.micro_batches.resize(1);
+    return simulate_plan(job, plan, costs).span();
+  };
+  Sizes best = candidates.front();
+  Time shortest = span_of(best);
+  for (std::size_t i = 1; i < candidates.size(); ++i)
+    if (const Time span = span_of(candidates[i]); span < shortest) {
+      shortest = span;
+      best = candidates[i];
+    }
+  return plan_of(best);
 }
 
 }  // namespace

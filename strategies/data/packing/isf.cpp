@@ -25,7 +25,8 @@ class Pool {
   bool empty() const { return items_.empty(); }
 
   // One round. Shuffling and filling are one pass: an item is looked at when it has been drawn.
-  // Of the last, all packs are kept. What is dissolved moves to the front of the array, never past the pack being filled.
+  // Of the last, all packs are kept. What is dissolved moves to the front of the array, never past
+  // the pack being filled.
   void round(const PackLimits& keep, bool last, Random& random) {
     const std::size_t size = items_.size();
     std::size_t pooled = 0, first = 0;

@@ -1,7 +1,7 @@
 // ISF, iterative sampling and filtering (OmniBal, arXiv 2407.20761).
 //
 // A round shuffles the pool and fills packs in that order, closing one when the next sample would
-// pass Q_v tiles or Q_t tokens. A pack with exactly Q'_v tiles, or whose tokens reach Q'_t, is kept;
+// pass Q_v tiles or Q_t tokens. A pack with just Q'_v tiles, or whose tokens reach Q'_t, is kept;
 // the samples of the others go back to the pool. After the last round what is left is packed once
 // more and kept as it falls.
 #pragma once

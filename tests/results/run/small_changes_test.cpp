@@ -1,5 +1,5 @@
 // A plan is no cliff: if any input of a shipped run changes by 1 %, its step changes by at most 2 %
-// (5 % with Optimus).
+// (5 % with Optimus, 8 % with virtual stages cut by time).
 //
 // Inputs are the times of each kind of kernel, bandwidths, how much GPUs differ and what the CPU
 // takes. A strategy plans anew for each, so that this holds for its choices too: cuts, recompute
@@ -62,9 +62,13 @@ std::set<std::string> strategies_for(const Job& job) {
   return out;
 }
 
-// Which encoder plan Optimus simulates is decided by estimates of plans that are nearly as good, and
-// kernels that just fit a bubble or just do not make them jump.
-double limit_of(const std::string& strategy) { return strategy == "optimus" ? 0.05 : 0.02; }
+// Two strategies still jump more. Which encoder plan Optimus simulates is decided by estimates of
+// plans that are nearly as good, and kernels that just fit a bubble or just do not make them jump.
+// Cuts into virtual stages of a layer or two have few good neighbours, and those that are tried are
+// not always among them.
+double limit_of(const std::string& strategy) {
+  return strategy == "optimus" ? 0.05 : strategy == "balanced" ? 0.08 : 0.02;
+}
 
 TEST(SmallChanges, MoveNoShippedRunByMuch) {
   scenarios::InputFiles files;

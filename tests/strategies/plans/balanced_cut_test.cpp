@@ -25,8 +25,8 @@ TEST(BalancedCut, AmongEqualsIsTheMostEven) {
 
 TEST(BalancedCut, NoPartIsEmpty) { EXPECT_EQ(balanced_cut({1, 0, 0}, 3), (Sizes{1, 1, 1})); }
 
-// Parts 3, 1, 1, 3 on two ranks in turn are 3 + 1 and 1 + 3: even. 3 1, 1, 1 1, 1 are 6 and 2: two of
-// the first rank's layers go over cuts.
+// Parts 3, 1, 1, 3 on two ranks in turn are 3 + 1 and 1 + 3: even. 3 1, 1, 1 1, 1 are 6 and 2: two
+// of the first rank's layers go over cuts.
 TEST(EvenRanks, MovesLayersToTheRankWithLess) {
   EXPECT_EQ(even_ranks({3, 1, 1, 3}, {1, 1, 1, 1}, 2), (Sizes{1, 1, 1, 1}));
   EXPECT_EQ(even_ranks({3, 1, 1, 1, 1, 1}, {2, 1, 2, 1}, 2), (Sizes{1, 3, 1, 1}));
