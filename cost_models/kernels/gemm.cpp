@@ -11,6 +11,15 @@ namespace {
 constexpr std::array kSplits{1, 2, 3, 4, 6, 8, 12, 16};
 constexpr double kSmallestSplitK = 128;
 
+// Tensor cores are fed by loads of 16 bytes, 8 values of 2. Matrices of a batch that are cut out of
+// larger ones, as heads are, start wherever their width ends: with 4 or 2 values in a row that are
+// aligned it takes twice or four times as many loads.
+double unaligned_slowdown(const Gemm& g) {
+  if (g.batch == 1) return 1;
+  const std::int64_t sizes = g.m | g.n | g.k;
+  return sizes % 8 == 0 ? 1 : sizes % 4 == 0 ? 2 : 4;
+}
+
 }  // namespace
 
 Seconds gemm_time(const GemmParameters& p, const Gpu& gpu, const Gemm& g) {
@@ -69,7 +78,7 @@ Chosen parameters_for(const GemmModel& model, const Gemm& g) {
 
 Cost gemm_time(const GemmModel& model, const Gpu& gpu, const Gemm& g) {
   auto [parameters, source] = parameters_for(model, g);
-  double time = gemm_time(parameters, gpu, g).value * model.sustained.value;
+  double time = gemm_time(parameters, gpu, g).value * model.sustained.value * unaligned_slowdown(g);
   if (g.batch > 1) source = weaker(source, Source::transferred);
   if (g.m > model.largest_m || g.n > model.largest_n || g.k > model.largest_k)
     source = Source::estimate;

@@ -5,6 +5,7 @@
 namespace mllmsim::costs {
 namespace {
 
+// `up` is gate and up together if they are one GEMM.
 struct BlockLinears {
   Linear qkv, output, up, down;
 
@@ -13,7 +14,7 @@ struct BlockLinears {
         output{"attention output", "attention output input gradient",
                "attention output weight gradient", b.shard.context(), b.shape.hidden_size},
         up{"mlp up", "mlp up input gradient", "mlp up weight gradient", b.shape.hidden_size,
-           (b.shape.gated_mlp ? 2 : 1) * b.shard.mlp},
+           (b.shape.gated_mlp && b.setting.software.joint_gate_up ? 2 : 1) * b.shard.mlp},
         down{"mlp down", "mlp down input gradient", "mlp down weight gradient", b.shard.mlp,
              b.shape.hidden_size} {
     const Adapters& a = b.shape.adapters;
@@ -88,6 +89,8 @@ struct QkNorm {
   }
 };
 
+bool gate_apart(const Block& b) { return b.shape.gated_mlp && !b.setting.software.joint_gate_up; }
+
 std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens) {
   const Transformer& t = b.shape;
   const LayerSetting& s = b.setting;
@@ -128,6 +131,7 @@ std::vector<TimedKernel> after_attention(const Block& b, std::int64_t tokens) {
   if (t.experts.num_experts > 0) {
     experts_forward(list, b, tokens);
   } else {
+    if (gate_apart(b)) column_forward(list, s, linears.up, tokens);
     column_forward(list, s, linears.up, tokens);
     activation_forward(list, s, t.gated_mlp, t.linear_bias, tokens * b.shard.mlp);
     row_forward(list, s, linears.down, tokens);
@@ -152,6 +156,10 @@ std::vector<TimedKernel> backward_after(const Block& b, std::int64_t tokens) {
     row_backward(list, s, linears.down, tokens);
     activation_backward(list, s, t.gated_mlp, t.linear_bias, tokens * b.shard.mlp);
     column_backward(list, s, linears.up, tokens);
+    if (gate_apart(b)) {
+      column_backward(list, s, linears.up, tokens);
+      list.elementwise("sum of input gradients", rows * t.hidden_size, kBf16 + kBf16 + kBf16);
+    }
   }
   norm_backward(list, s, t.norm, rows, t.hidden_size);
   fork_backward(list, t, rows);

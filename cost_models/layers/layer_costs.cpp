@@ -229,10 +229,10 @@ LayerCosts::LayerCosts(const Model& model, const Parallelism& parallelism, const
 LayerCosts::LayerCosts(LayerCosts&&) noexcept = default;
 LayerCosts::~LayerCosts() = default;
 
-// A sequence that does not divide by tp cannot be split: InternViT's 1,025 tokens per tile.
+// A tile whose tokens do not divide by tp cannot be split by itself: InternViT's 1,025 tokens.
 bool LayerCosts::sequence_parallel(const Layer& layer) const {
   if (!parallelism_.sequence_parallel || tp_group_.ranks == 1) return false;
-  if (is_llm(model_, layer)) return true;
+  if (is_llm(model_, layer) || software_.sequence_parallel_over_tiles) return true;
   const Encoder& e = model_.encoders[layer.module];
   const std::int64_t unit =
       e.tokens_per_output_token > 0 ? e.tokens_per_output_token : e.tokens_per_tile;

@@ -71,6 +71,7 @@ std::optional<Node> Resolver::software(const Node& written, const std::string& k
 std::optional<Node> Resolver::resolved(const Node& written, ShippedKind kind,
                                        const std::string& key) {
   Node over = as_table(written);
+  if (kind != ShippedKind::model) take(over, "evidence");  // for readers (files/evidence.hpp)
   Node result;
   result.position = over.position;
   const std::optional<Node> base = take(over, "base");

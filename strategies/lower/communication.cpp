@@ -1,5 +1,6 @@
 #include "strategies/lower/communication.hpp"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>
@@ -47,7 +48,25 @@ Message Communication::message(int replica, int from_rank, int to_rank, Bytes by
   message.time = known->second;
   message.route = p2p_route(replica, from_rank, to_rank);
   message.factor = static_cast<double>(bytes_per_gpu.value);
+  if (!same_node) {
+    // A message alone may not fill a NIC. Of very many, only what they take of it counts.
+    constexpr int kMany = 1 << 20;
+    message.factor =
+        occupying(message.route, message.factor,
+                  costs_.kernels.point_to_point({bytes_per_gpu, same_node, kMany}).time / kMany);
+  }
   return message;
+}
+
+// The factor with which a transfer takes the busiest link of its route for so long, or as long as
+// its bytes do.
+double Communication::occupying(RouteId route, double factor, Seconds busiest) {
+  const auto [known, added] = busiest_links_.try_emplace(route);
+  if (added)
+    for (const LinkUse& use : step_.program().uses(route))
+      known->second =
+          std::max(known->second, use.bytes / costs_.network.link_bandwidths()[use.link.value]);
+  return known->second.value > 0 ? std::max(factor, busiest / known->second) : factor;
 }
 
 RouteId Communication::p2p_route(int replica, int from_rank, int to_rank) {
@@ -66,8 +85,9 @@ RouteId Communication::p2p_route(int replica, int from_rank, int to_rank) {
 }
 
 std::vector<TaskId> Communication::add_collective(int rank, costs::CollectiveOp op,
-                                                  std::int64_t bytes) {
-  return add_collective(dp_groups(step_.job().parallelism, rank), {rank}, op, bytes);
+                                                  std::int64_t bytes,
+                                                  const CollectivePieces& pieces) {
+  return add_collective(dp_groups(step_.job().parallelism, rank), {rank}, op, bytes, pieces);
 }
 
 std::vector<std::vector<int>> Communication::groups_of(int rank, Among among) const {
@@ -90,12 +110,13 @@ costs::GroupShape Communication::shape(int rank, Among among) const {
 
 // Replicas of different groups do not wait for each other, unless one stands for all.
 std::vector<TaskId> Communication::add_collective(int rank, Among among, costs::CollectiveOp op,
-                                                  std::int64_t bytes) {
+                                                  std::int64_t bytes,
+                                                  const CollectivePieces& pieces) {
   const Parallelism& p = step_.job().parallelism;
   const std::vector<std::vector<int>> groups = groups_of(rank, among);
   std::vector<TaskId> tasks;
   if (step_.replicas() == 1) {
-    add_tasks(groups, {rank}, {0}, op, bytes, tasks);
+    add_tasks(groups, {rank}, {0}, op, bytes, pieces, tasks);
     return tasks;
   }
   // By the replicas whose GPUs meet in a group.
@@ -112,7 +133,7 @@ std::vector<TaskId> Communication::add_collective(int rank, Among among, costs::
   tasks.resize(static_cast<std::size_t>(step_.replicas()));
   for (const auto& [replicas, of_them] : meeting) {
     std::vector<TaskId> added;
-    add_tasks(of_them, {rank}, replicas, op, bytes, added);
+    add_tasks(of_them, {rank}, replicas, op, bytes, pieces, added);
     for (std::size_t i = 0; i < replicas.size(); ++i)
       tasks[static_cast<std::size_t>(replicas[i])] = added[i];
   }
@@ -121,30 +142,38 @@ std::vector<TaskId> Communication::add_collective(int rank, Among among, costs::
 
 std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<int>>& groups,
                                                   const std::vector<int>& ranks,
-                                                  costs::CollectiveOp op, std::int64_t bytes) {
+                                                  costs::CollectiveOp op, std::int64_t bytes,
+                                                  const CollectivePieces& pieces) {
   std::vector<int> replicas(static_cast<std::size_t>(step_.replicas()));
   std::iota(replicas.begin(), replicas.end(), 0);
   std::vector<TaskId> tasks;
-  add_tasks(groups, ranks, replicas, op, bytes, tasks);
+  add_tasks(groups, ranks, replicas, op, bytes, pieces, tasks);
   return tasks;
 }
 
 void Communication::add_tasks(const std::vector<std::vector<int>>& groups,
                               const std::vector<int>& ranks, const std::vector<int>& replicas,
                               costs::CollectiveOp op, std::int64_t bytes,
-                              std::vector<TaskId>& tasks) {
+                              const CollectivePieces& pieces, std::vector<TaskId>& tasks) {
   Program& program = step_.program();
   const costs::GroupShape shape = shape_of(groups, step_.job().cluster);
   const Bytes sent = sent_by_each(op, Bytes{bytes}, shape.ranks);
   Task task;
-  task.duration = to_time(costs_.kernels.collective({op, Bytes{bytes}, shape}).time);
+  const auto time = [&](std::int64_t n) {
+    const Seconds one = costs_.kernels.collective({op, Bytes{n / pieces.count}, shape}).time;
+    return (one + pieces.further) * static_cast<double>(pieces.count);
+  };
+  const Seconds alone = time(bytes);
+  task.duration = to_time(alone);
   task.bytes = sent;
   task.kind =
       op == costs::CollectiveOp::all_gather ? TaskKind::dp_all_gather : TaskKind::dp_reduce_scatter;
   task.label = program.label(op == costs::CollectiveOp::all_gather   ? "dp all-gather"
                              : op == costs::CollectiveOp::all_reduce ? "dp all-reduce"
                                                                      : "dp reduce-scatter");
-  task.transfer = program.add_transfer(ring_route(groups), sent / kRingBytes);
+  const RouteId route = ring_route(groups);
+  task.transfer = program.add_transfer(
+      route, occupying(route, sent / kRingBytes, std::min(alone, time(2 * bytes) - alone)));
   for (int r : replicas)
     for (int rank : ranks) {
       task.stream = Program::stream(step_.device(r, rank), StreamKind::dp);

@@ -27,7 +27,7 @@ void add_step(StepBuilder& step, const ModelledCosts& costs) {
   if (step.plan().encoders) encoders.emplace(step, models);
 
   Passes passes(step, costs, sharded, [&](const Position& llm) {
-    if (encoders) encoders->issue_before(llm);
+    return encoders ? encoders->issue_before(llm) : Time{};
   });
   const auto replicas = static_cast<std::size_t>(step.replicas());
   for (int replica = 0; replica < step.replicas(); ++replica)
@@ -76,7 +76,7 @@ ProgramWithPasses to_program_with_passes(const Job& job, const Plan& plan,
     std::vector<PassSpan>& spans = passes.emplace_back();
     for (const Pass& pass : step.schedule(rank)) {
       const PassTasks& tasks = step.tasks_of(0, rank, pass);
-      spans.push_back({tasks.segments.front().first, tasks.last()});
+      spans.push_back({tasks.segments.front().first, tasks.last(), tasks.start});
     }
   }
   return {std::move(step.program()), std::move(passes)};

@@ -106,7 +106,7 @@ PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
   return out;
 }
 
-// Where the CPU waits for transfers, it prepares a forward while the GPU idles. And each tp rank
+// Where the CPU waits for transfers, it prepares a pass while the GPU idles. And each tp rank
 // received 1/tp of its input; without sequence parallelism every rank needs all of it.
 TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
   const Parallelism& p = step_.job().parallelism;
@@ -124,8 +124,8 @@ TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
     issuing.last = step_.program().add(task);
     if (!first) first = issuing.last;
   };
-  if (pass.forward && !software.overlap_p2p && !software.cuda_graphs)
-    add(TaskKind::host, to_time(software.host_time_per_forward), {});
+  if (!software.overlap_p2p && !software.cuda_graphs)
+    add(TaskKind::host, to_time(software.host_time_per_pass), {});
   const bool shards =
       software.scatter_gather_p2p && !p.sequence_parallel && p.tensor_model_parallel_size > 1;
   if (const auto from = step_.stage_before(rank, pass); from && shards) {
@@ -177,6 +177,20 @@ Segment Passes::add_compute(DeviceId device, const Pass& pass, const ChunkCost& 
   return {id, id, {}};
 }
 
+// A collective that kernels of others run beside progresses at 1 / slowdown while they do, as they
+// do themselves: the next kernel waits for so much longer.
+void Passes::hold_up(Issuing& issuing, const Pass& pass, Time beside) {
+  if (beside == Time{} || !issuing.last) return;
+  const Task& collective = step_.program().tasks()[issuing.last.value];
+  if (collective.kind != TaskKind::tp_collective) return;
+  const double slowdown = costs_.models.kernels.gemm_slowdown_beside_collective();
+  Task task = step_.task_of(pass, issuing.device, StreamKind::tp, TaskKind::tp_collective,
+                            step_.label("llm tp collective beside an encoder"));
+  task.duration =
+      std::min(scaled(beside, 1 - 1 / slowdown), scaled(collective.duration, slowdown - 1));
+  issuing.last = step_.add_after(issuing.last, task);
+}
+
 Segment Passes::add_kernels(Issuing& issuing, const PlannedLayer& planned, const Pass& pass) {
   // Most blocks of a chunk are like the one before: only the first is looked up.
   costs::LayerCosts& layers = costs_.models.layers;
@@ -189,7 +203,7 @@ Segment Passes::add_kernels(Issuing& issuing, const PlannedLayer& planned, const
   Segment segment{{}, {}, planned};
   const char* part = is_llm(step_.job().model, planned.layer) ? "llm " : "encoder ";
   const auto add = [&](const costs::TimedKernel& kernel, TaskKind kind) {
-    before_kernel_(issuing.at);
+    hold_up(issuing, pass, before_kernel_(issuing.at));
     ++issuing.at.kernel;
     Task task = step_.task_of(
         pass, issuing.device, kernel.communication ? StreamKind::tp : StreamKind::compute,

@@ -36,8 +36,8 @@ struct Position {
 class Passes {
  public:
   // Called before the start of every pass and before each of its kernels, so that others can issue
-  // kernels there.
-  using BeforeKernel = std::function<void(const Position&)>;
+  // kernels there; says for how long those compute.
+  using BeforeKernel = std::function<Time(const Position&)>;
 
   Passes(StepBuilder& step, const ModelledCosts& costs, ShardedLayers& sharded,
          BeforeKernel before_kernel);
@@ -62,6 +62,7 @@ class Passes {
   Segment add_layer(const Issuing& issuing, const PlannedLayer& layer, const Pass& pass);
   Segment add_compute(DeviceId device, const Pass& pass, const ChunkCost& cost,
                       const Chunk& layers);
+  void hold_up(Issuing& issuing, const Pass& pass, Time beside);
   Segment add_kernels(Issuing& issuing, const PlannedLayer& layer, const Pass& pass);
 
   StepBuilder& step_;

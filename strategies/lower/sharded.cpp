@@ -11,9 +11,11 @@ namespace mllmsim::lower {
 Time ShardedLayers::time_of(Communication::Among among, costs::CollectiveOp op,
                             std::int64_t bytes) {
   const auto [at, added] = times_.try_emplace({among, op, bytes});
-  if (added && bytes > 0)
-    at->second =
-        to_time(costs_.kernels.collective({op, Bytes{bytes}, communication_.shape(0, among)}).time);
+  if (added && bytes > 0) {
+    const int pieces = step_.job().software.zero3_collectives_per_layer;
+    const costs::Collective piece{op, Bytes{bytes / pieces}, communication_.shape(0, among)};
+    at->second = to_time(costs_.kernels.collective(piece).time * static_cast<double>(pieces));
+  }
   return at->second;
 }
 
@@ -53,6 +55,11 @@ void ShardedLayers::add_collectives() {
   check(step_.ranks() == 1, "sharded parameters need a single pipeline rank");
   const auto ahead = static_cast<std::size_t>(step_.job().software.zero3_prefetch_layers) + 1;
   const Precision& precision = step_.job().software.precision;
+  const Software& software = step_.job().software;
+  CollectivePieces pieces{software.zero3_collectives_per_layer, {}};
+  if (software.zero3_tensor_per_rank)
+    pieces.further = software.host_time_per_kernel *
+                     static_cast<double>(step_.job().parallelism.data_parallel_size);
   Program& program = step_.program();
 
   // The same sequence of layers on every replica: collectives match by position.
@@ -75,8 +82,8 @@ void ShardedLayers::add_collectives() {
   const auto gather = [&](std::size_t i) {
     if (!gathers(backward[i])) return;
     const std::int64_t bytes = gathered_layer_bytes(step_.job(), sequence[0][i].layer, false);
-    const auto tasks = communication_.add_collective(0, gathered_among(backward[i]),
-                                                     costs::CollectiveOp::all_gather, bytes);
+    const auto tasks = communication_.add_collective(
+        0, gathered_among(backward[i]), costs::CollectiveOp::all_gather, bytes, pieces);
     for (std::size_t r = 0; r < tasks.size(); ++r) {
       if (i >= ahead) program.add_dependency(sequence[r][i - ahead].last, tasks[r]);
       program.add_dependency(tasks[r], sequence[r][i].first);
@@ -88,8 +95,8 @@ void ShardedLayers::add_collectives() {
     const std::int64_t bytes = precision.sharded_grad_bytes_per_parameter *
                                parameters_per_gpu(step_.job(), sequence[0][i].layer, true);
     if (bytes == 0) return;
-    const auto tasks = communication_.add_collective(0, Communication::Among::shards,
-                                                     costs::CollectiveOp::reduce_scatter, bytes);
+    const auto tasks = communication_.add_collective(
+        0, Communication::Among::shards, costs::CollectiveOp::reduce_scatter, bytes, pieces);
     for (std::size_t r = 0; r < tasks.size(); ++r) {
       program.add_dependency(sequence[r][i].last, tasks[r]);
       program.add_memory(sequence[r][i].first, bytes, 0);

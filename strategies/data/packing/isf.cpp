@@ -27,13 +27,14 @@ class Pool {
   bool empty() const { return items_.empty(); }
 
   // One round. Shuffling and filling are one pass: an item is looked at when it has been drawn.
-  // What is dissolved moves to the front of the array, never past the pack being filled.
-  void round(const PackLimits& keep, Random& random) {
+  // Of the last, all packs are kept. What is dissolved moves to the front of the array, never past
+  // the pack being filled.
+  void round(const PackLimits& keep, bool last, Random& random) {
     const std::size_t size = items_.size();
     std::size_t pooled = 0, first = 0;
     Load load;
     const auto close = [&](std::size_t end) {
-      if (load.tiles >= keep.tiles || load.tokens >= keep.tokens) {
+      if (last || load.tiles == keep.tiles || load.tokens >= keep.tokens) {
         for (std::size_t i = first; i < end; ++i) packing_.packs.indices.push_back(items_[i].index);
         packing_.packs.end_group();
       } else {
@@ -79,8 +80,8 @@ Packing pack_isf(std::span<const Sample> samples, const IsfOptions& options) {
   Packing packing;
   Random random(options.seed);
   Pool pool(samples, limits, packing);
-  for (int r = 0; r < options.rounds && !pool.empty(); ++r) pool.round(keep, random);
-  pool.round(PackLimits{0, 0}, random);
+  for (int r = 0; r < options.rounds && !pool.empty(); ++r) pool.round(keep, false, random);
+  pool.round(keep, true, random);
   for (const SampleIndex i : packing.oversized) {
     packing.packs.indices.push_back(i);
     packing.packs.end_group();

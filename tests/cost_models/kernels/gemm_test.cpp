@@ -86,6 +86,23 @@ TEST(Gemm, BeyondTheMeasuredShapesIsAnEstimate) {
   EXPECT_EQ(gemm_time(gemm_model(), kGemmGpu, {8192, 1024, 1024}).source, Source::estimate);
 }
 
+// Heads of 108 values are aligned to 4, of 150 to 2; a matrix by itself is padded by who makes it.
+TEST(Gemm, BatchesOfUnalignedMatricesLoadLessAtATime) {
+  GemmModel model;
+  model.large = model.all = one_tile();
+  model.largest_m = model.largest_n = model.largest_k = 10000;
+  const auto time = [&](std::int64_t k, std::int64_t batch) {
+    return gemm_time(model, kGemmGpu, {1280, 128, k, GemmPass::forward, batch}).time.value;
+  };
+  const auto bare = [&](std::int64_t k) {
+    return gemm_time(model.all, kGemmGpu, {1280, 128, k, GemmPass::forward, 4}).value;
+  };
+  EXPECT_DOUBLE_EQ(time(104, 4), bare(104));
+  EXPECT_DOUBLE_EQ(time(108, 4), 2 * bare(108));
+  EXPECT_DOUBLE_EQ(time(150, 4), 4 * bare(150));
+  EXPECT_LT(time(150, 1), bare(150));
+}
+
 // fp8 at twice the peak: half as long; its inputs are half as many bytes.
 TEST(Gemm, AFormatHasItsOwnPeakAndBytes) {
   Gpu gpu = kGemmGpu;

@@ -113,6 +113,25 @@ TEST(Collectives, ShardsAreGatheredALayerAhead) {
   }
 }
 
+// Two replicas, a layer at a time: nothing is gathered while another layer computes. In more pieces
+// each has its latency, and a tensor for each rank a copy each.
+TEST(Collectives, ShardedLayersInPiecesTakeLonger) {
+  Job job = replicated(3);
+  JobCosts costs(job);
+  const Plan plan = plan_of(job, {5});
+  const auto span = [&] { return simulate_plan(job, plan, costs.context()).span(); };
+  const Time ahead = span();
+  job.software.zero3_prefetch_layers = 0;
+  const Time serial = span();
+  EXPECT_GT(serial, ahead);
+  job.software.zero3_collectives_per_layer = 4;
+  const Time in_pieces = span();
+  EXPECT_GT(in_pieces, serial);
+  job.software.zero3_tensor_per_rank = true;
+  job.software.host_time_per_kernel = {1};
+  EXPECT_GT(span() - in_pieces, to_time(Seconds{4}));
+}
+
 // zero_stage 2: every micro-batch scatters its own gradients, in the parameters' 2 bytes.
 TEST(Collectives, ShardedGradientsAreScatteredByEveryMicroBatch) {
   const Job job = replicated(2);
