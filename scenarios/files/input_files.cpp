@@ -57,6 +57,19 @@ const Node& InputFiles::toml(const fs::path& file) {
   return entry->root;
 }
 
+std::shared_ptr<const Node> InputFiles::resolved(const std::string& name,
+                                                 const std::function<std::optional<Node>()>& load) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = resolved_.find(name); known != resolved_.end()) return known->second;
+  }
+  std::optional<Node> loaded = load();  // asks for other files
+  if (!loaded) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return resolved_.try_emplace(name, std::make_shared<const Node>(std::move(*loaded)))
+      .first->second;
+}
+
 const InputFiles::Calibrated& InputFiles::calibrated(const fs::path& file) {
   const std::lock_guard lock(mutex_);
   auto& entry = calibrations_[file.string()];

@@ -110,7 +110,22 @@ std::optional<Node> Resolver::load(const Node& reference, ShippedKind kind,
     return std::nullopt;
   }
   const auto& name = reference.as<std::string>();
-  const fs::path file = locate(name, kind, directory_of(reference.position)).lexically_normal();
+  const fs::path from = directory_of(reference.position);
+  const std::size_t problems = problems_.count();
+  const std::shared_ptr<const Node> full =
+      files_.resolved(fmt::format("{} {} {}", static_cast<int>(kind), from.string(), name),
+                      [&]() -> std::optional<Node> {
+                        std::optional<Node> loaded = load_file(reference, kind, from, key);
+                        return problems_.count() == problems ? std::move(loaded) : std::nullopt;
+                      });
+  if (!full) return std::nullopt;
+  return *full;
+}
+
+std::optional<Node> Resolver::load_file(const Node& reference, ShippedKind kind,
+                                        const fs::path& from, const std::string& key) {
+  const auto& name = reference.as<std::string>();
+  const fs::path file = locate(name, kind, from).lexically_normal();
   std::error_code error;
   if (!fs::exists(file, error)) {
     problems_.add(reference.position, key, not_found(name, kind, file));

@@ -40,6 +40,8 @@ class Resolver {
  private:
   std::optional<Node> resolved(const Node& written, ShippedKind kind, const std::string& key);
   std::optional<Node> load(const Node& reference, ShippedKind kind, const std::string& key);
+  std::optional<Node> load_file(const Node& reference, ShippedKind kind,
+                                const std::filesystem::path& from, const std::string& key);
   std::optional<std::filesystem::path> config_file(const Node& written, const std::string& key);
   void check_encoders(const Node& model, const Node& llm, const std::string& key);
   bool lay_over(Node& model, Node over, const std::string& key);

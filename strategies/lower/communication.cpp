@@ -1,5 +1,6 @@
 #include "strategies/lower/communication.hpp"
 
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -8,6 +9,30 @@
 #include "strategies/lower/groups.hpp"
 
 namespace mllmsim::lower {
+namespace {
+
+constexpr Bytes kRingBytes{1LL << 40};  // of the collectives that routes are made for
+
+// A single simulated replica sees its own nodes; several see all.
+Network::SeenNodes seen_nodes(const StepBuilder& step) {
+  if (step.replicas() > 1) return {};
+  const Parallelism& p = step.job().parallelism;
+  const ClusterSpec& cluster = step.job().cluster;
+  Network::SeenNodes seen(static_cast<std::size_t>(cluster.nodes), false);
+  for (int rank = 0; rank < step.ranks(); ++rank)
+    for (int cp = 0; cp < p.context_parallel_size; ++cp)
+      for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
+        seen[static_cast<std::size_t>(cluster.node_of(p.rank(tp, 0, rank, cp)))] = true;
+  return seen;
+}
+
+}  // namespace
+
+Communication::Communication(StepBuilder& step, const CostContext& costs)
+    : step_(step),
+      costs_(costs),
+      seen_(seen_nodes(step)),
+      p2p_routes_(std::size_t{step.program().devices()} * static_cast<std::size_t>(step.ranks())) {}
 
 Message Communication::message(int replica, int from_rank, int to_rank, Bytes bytes_per_gpu) {
   const Parallelism& p = step_.job().parallelism;
@@ -16,22 +41,28 @@ Message Communication::message(int replica, int from_rank, int to_rank, Bytes by
                          cluster.domain_of(p.rank(0, replica, to_rank));
   Message message;
   // Others on the same NIC are not part of this time: the simulation shares links.
-  message.time = to_time(costs_.kernels.point_to_point({bytes_per_gpu, same_node, 1}).time);
-  message.links = p2p_links(replica, from_rank, to_rank);
-  for (LinkUse& use : message.links) use.bytes = Bytes{use.bytes.value * bytes_per_gpu.value};
+  const auto [known, added] = p2p_times_.try_emplace({bytes_per_gpu, same_node});
+  if (added)
+    known->second = to_time(costs_.kernels.point_to_point({bytes_per_gpu, same_node, 1}).time);
+  message.time = known->second;
+  message.route = p2p_route(replica, from_rank, to_rank);
+  message.factor = static_cast<double>(bytes_per_gpu.value);
   return message;
 }
 
-const std::vector<LinkUse>& Communication::p2p_links(int replica, int from_rank, int to_rank) {
-  std::vector<LinkUse>& links = p2p_links_[{step_.device(replica, from_rank).value, to_rank}];
-  if (!links.empty()) return links;
+RouteId Communication::p2p_route(int replica, int from_rank, int to_rank) {
+  std::optional<RouteId>& known = p2p_routes_[std::size_t{step_.device(replica, from_rank).value} *
+                                                  static_cast<std::size_t>(step_.ranks()) +
+                                              static_cast<std::size_t>(to_rank)];
+  if (known) return *known;
   const Parallelism& p = step_.job().parallelism;
   std::vector<std::pair<int, int>> pairs;
   for (int r : replicas_behind(replica))
-    for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
-      pairs.emplace_back(p.rank(tp, r, from_rank), p.rank(tp, r, to_rank));
-  links = seen_by(replica, costs_.network.messages(pairs, Bytes{1}));
-  return links;
+    for (int cp = 0; cp < p.context_parallel_size; ++cp)
+      for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
+        pairs.emplace_back(p.rank(tp, r, from_rank, cp), p.rank(tp, r, to_rank, cp));
+  known = step_.program().add_route(costs_.network.messages(pairs, Bytes{1}, seen_));
+  return *known;
 }
 
 std::vector<TaskId> Communication::add_collective(int rank, costs::CollectiveOp op,
@@ -39,9 +70,69 @@ std::vector<TaskId> Communication::add_collective(int rank, costs::CollectiveOp 
   return add_collective(dp_groups(step_.job().parallelism, rank), {rank}, op, bytes);
 }
 
+std::vector<std::vector<int>> Communication::groups_of(int rank, Among among) const {
+  const Parallelism& p = step_.job().parallelism;
+  const std::vector<std::vector<int>> all = dp_groups(p, rank);
+  switch (among) {
+    case Among::shards:
+      return parts_of(all, p.shard_ranks());
+    case Among::neighbours:
+      return parts_of(all, p.zero_hpz_partition_size);
+    case Among::copies:
+      return peers_of(all, p.data_parallel_replicate_degree);
+  }
+  return all;
+}
+
+costs::GroupShape Communication::shape(int rank, Among among) const {
+  return shape_of(groups_of(rank, among), step_.job().cluster);
+}
+
+// Replicas of different groups do not wait for each other, unless one stands for all.
+std::vector<TaskId> Communication::add_collective(int rank, Among among, costs::CollectiveOp op,
+                                                  std::int64_t bytes) {
+  const Parallelism& p = step_.job().parallelism;
+  const std::vector<std::vector<int>> groups = groups_of(rank, among);
+  std::vector<TaskId> tasks;
+  if (step_.replicas() == 1) {
+    add_tasks(groups, {rank}, {0}, op, bytes, tasks);
+    return tasks;
+  }
+  // By the replicas whose GPUs meet in a group.
+  std::map<std::vector<int>, std::vector<std::vector<int>>> meeting;
+  std::map<int, int> replica_of;
+  for (int r = 0; r < step_.replicas(); ++r)
+    for (const std::vector<int>& group : dp_groups(p, rank, r, r + 1))
+      for (int gpu : group) replica_of[gpu] = r;
+  for (const std::vector<int>& group : groups) {
+    std::set<int> replicas;
+    for (int gpu : group) replicas.insert(replica_of[gpu]);
+    meeting[{replicas.begin(), replicas.end()}].push_back(group);
+  }
+  tasks.resize(static_cast<std::size_t>(step_.replicas()));
+  for (const auto& [replicas, of_them] : meeting) {
+    std::vector<TaskId> added;
+    add_tasks(of_them, {rank}, replicas, op, bytes, added);
+    for (std::size_t i = 0; i < replicas.size(); ++i)
+      tasks[static_cast<std::size_t>(replicas[i])] = added[i];
+  }
+  return tasks;
+}
+
 std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<int>>& groups,
                                                   const std::vector<int>& ranks,
                                                   costs::CollectiveOp op, std::int64_t bytes) {
+  std::vector<int> replicas(static_cast<std::size_t>(step_.replicas()));
+  std::iota(replicas.begin(), replicas.end(), 0);
+  std::vector<TaskId> tasks;
+  add_tasks(groups, ranks, replicas, op, bytes, tasks);
+  return tasks;
+}
+
+void Communication::add_tasks(const std::vector<std::vector<int>>& groups,
+                              const std::vector<int>& ranks, const std::vector<int>& replicas,
+                              costs::CollectiveOp op, std::int64_t bytes,
+                              std::vector<TaskId>& tasks) {
   Program& program = step_.program();
   const costs::GroupShape shape = shape_of(groups, step_.job().cluster);
   const Bytes sent = sent_by_each(op, Bytes{bytes}, shape.ranks);
@@ -53,28 +144,20 @@ std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<
   task.label = program.label(op == costs::CollectiveOp::all_gather   ? "dp all-gather"
                              : op == costs::CollectiveOp::all_reduce ? "dp all-reduce"
                                                                      : "dp reduce-scatter");
-  task.transfer = program.add_transfer(ring_links(groups, sent));
-  std::vector<TaskId> tasks;
-  for (int r = 0; r < step_.replicas(); ++r)
+  task.transfer = program.add_transfer(ring_route(groups), sent / kRingBytes);
+  for (int r : replicas)
     for (int rank : ranks) {
       task.stream = Program::stream(step_.device(r, rank), StreamKind::dp);
       tasks.push_back(program.add(task));
     }
-  return tasks;
 }
 
 // Buckets of parameters go round the same rings.
-std::vector<LinkUse> Communication::ring_links(const std::vector<std::vector<int>>& groups,
-                                               Bytes bytes) {
-  constexpr Bytes kUnit{1LL << 40};
-  auto& unit = ring_links_[{groups.size(), groups.front()}];
-  if (unit.empty()) {
-    unit = costs_.network.rings(groups, kUnit);
-    if (step_.replicas() == 1) unit = seen_by(0, std::move(unit));
-  }
-  std::vector<LinkUse> links = unit;
-  for (LinkUse& use : links) use.bytes = scaled(use.bytes, bytes / kUnit);
-  return links;
+RouteId Communication::ring_route(const std::vector<std::vector<int>>& groups) {
+  const auto [known, added] = ring_routes_.try_emplace({groups.size(), groups.front()});
+  if (!added) return known->second;
+  known->second = step_.program().add_route(costs_.network.rings(groups, kRingBytes, seen_));
+  return known->second;
 }
 
 // Those whose GPUs a simulated replica stands for.
@@ -83,19 +166,6 @@ std::vector<int> Communication::replicas_behind(int replica) const {
   std::vector<int> all(static_cast<std::size_t>(step_.job().parallelism.data_parallel_size));
   std::iota(all.begin(), all.end(), 0);
   return all;
-}
-
-std::vector<LinkUse> Communication::seen_by(int replica, std::vector<LinkUse> uses) const {
-  const Parallelism& p = step_.job().parallelism;
-  std::set<int> nodes;
-  for (int rank = 0; rank < step_.ranks(); ++rank)
-    for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
-      nodes.insert(step_.job().cluster.node_of(p.rank(tp, replica, rank)));
-  std::erase_if(uses, [&](const LinkUse& use) {
-    const auto node = costs_.network.node_of(use.link);
-    return node && !nodes.contains(*node);
-  });
-  return uses;
 }
 
 }  // namespace mllmsim::lower

@@ -3,13 +3,15 @@
 
 #include <algorithm>
 
+#include "strategies/lower/plan_costs.hpp"
+
 namespace mllmsim::lower {
 namespace {
 
 // Of the lanes' costs of a layer, the longest.
-costs::LayerCost slowest(costs::LayerCosts& costs, const PlannedLayer& layer,
-                         const std::vector<const MicroBatch*>& wave) {
-  costs::LayerCost most;
+const costs::LayerCost& slowest(costs::LayerCosts& costs, const PlannedLayer& layer,
+                                const std::vector<const MicroBatch*>& wave) {
+  const costs::LayerCost* most = nullptr;
   Time longest{-1};
   const MicroBatch* before = nullptr;
   for (const MicroBatch* mb : wave) {
@@ -20,9 +22,9 @@ costs::LayerCost slowest(costs::LayerCosts& costs, const PlannedLayer& layer,
                       costs::totals(cost.backward).time;
     if (time <= longest) continue;
     longest = time;
-    most = cost;
+    most = &cost;
   }
-  return most;
+  return *most;
 }
 
 }  // namespace
@@ -31,6 +33,8 @@ std::vector<EncoderKernel> encoder_kernels(costs::LayerCosts& costs, const Chunk
                                            const std::vector<const MicroBatch*>& wave,
                                            bool forward) {
   std::vector<EncoderKernel> out;
+  const costs::LayerCost* known = nullptr;
+  const PlannedLayer* of = nullptr;
   std::int64_t carried = 0;  // memory of layers without a kernel to hang it on
   const auto add = [&](const std::vector<costs::TimedKernel>& kernels, TaskKind kind) {
     for (const costs::TimedKernel& k : kernels)
@@ -38,7 +42,10 @@ std::vector<EncoderKernel> encoder_kernels(costs::LayerCosts& costs, const Chunk
   };
   const auto add_layer = [&](const PlannedLayer& planned) {
     const auto layer = static_cast<std::uint32_t>(&planned - stage.data());
-    const costs::LayerCost cost = slowest(costs, planned, wave);
+    // Most blocks of a stage are like the one before: only the first is looked for.
+    if (!known || !alike(costs, *of, planned)) known = &slowest(costs, planned, wave);
+    of = &planned;
+    const costs::LayerCost& cost = *known;
     const std::size_t first = out.size();
     if (forward) {
       add(cost.forward, TaskKind::forward);

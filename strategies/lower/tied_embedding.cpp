@@ -45,7 +45,8 @@ void reduce_tied_embedding(StepBuilder& step, Communication& communication) {
   std::vector<std::vector<int>> groups;
   for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
     for (int dp = 0; dp < p.data_parallel_size; ++dp)
-      groups.push_back({p.rank(tp, dp, first), p.rank(tp, dp, last)});
+      for (int cp = 0; cp < p.context_parallel_size; ++cp)
+        groups.push_back({p.rank(tp, dp, first, cp), p.rank(tp, dp, last, cp)});
   const auto tasks =
       communication.add_collective(groups, {first, last}, costs::CollectiveOp::all_reduce,
                                    job.software.precision.grad_bytes_per_parameter * parameters);

@@ -221,7 +221,7 @@ class Shipped(Cli):
             with self.subTest(run.stem):
                 result = json.loads(self.run_mllmsim("run", run, "--json").stdout)["runs"][0]
                 self.assertAlmostEqual(result["gpu_days"] * 86400 / result["gpus"] / result["iteration_s"],
-                                       result["samples"] / result["global_batch_size"], places=6)
+                                       result["samples"] / result["samples_per_step"], places=6)
 
     def test_every_shipped_model_can_be_simulated(self):
         models = self.run_mllmsim("list", "models").stdout.split("encoders\n")[0].splitlines()[1:]
