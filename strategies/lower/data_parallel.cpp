@@ -5,9 +5,17 @@
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "strategies/lower/buckets.hpp"
 #include "strategies/lower/parameters.hpp"
+#include "strategies/lower/tied_embedding.hpp"
 
 namespace mllmsim::lower {
 namespace {
+
+// The copy of a tied embedding that is trained on this rank.
+std::int64_t tied_copy(const StepBuilder& step, int rank) {
+  return step.job().model.llm.trained
+             ? copied_embedding(step.job(), step.plan().stages[static_cast<std::size_t>(rank)])
+             : 0;
+}
 
 // What one rank gathers and reduces. A task of a pass is named by a function of its tasks, since
 // each replica has its own.
@@ -66,14 +74,18 @@ class RankCollectives {
   }
 
   std::int64_t trained_in_chunk(std::uint32_t c) const {
-    return parameters_per_gpu(job_, step_.chunk(rank_, c), true);
+    const Chunk& chunk = step_.chunk(rank_, c);
+    const bool head = !chunk.empty() && chunk.back().layer.kind == LayerKind::head;
+    return parameters_per_gpu(job_, chunk, true) + (head ? tied_copy(step_, rank_) : 0);
   }
 
   // Of the pass's layers, in the order it runs them.
   std::vector<Bucket> buckets_of(const Pass& pass) const {
     std::vector<std::int64_t> parameters;
     for (const Segment& segment : step_.tasks_of(0, rank_, pass).segments)
-      parameters.push_back(parameters_per_gpu(job_, segment.layer, true));
+      parameters.push_back(
+          parameters_per_gpu(job_, segment.layer, true) +
+          (segment.layer.layer.kind == LayerKind::head ? tied_copy(step_, rank_) : 0));
     return buckets(parameters, job_.software.bucket_parameters(job_.parallelism.gradient_ranks()));
   }
 
@@ -81,15 +93,20 @@ class RankCollectives {
   std::int64_t gathered_bytes(const std::vector<Chunk>& chunks) const {
     std::int64_t bytes = 0;
     for (const Chunk& chunk : chunks)
-      for (const PlannedLayer& layer : chunk) bytes += gathered_layer_bytes(job_, layer, true);
+      for (const PlannedLayer& layer : chunk) bytes += gathered_bytes(layer);
     return bytes;
   }
   std::int64_t gathered_bytes(const Pass& pass, const Bucket& bucket) const {
     std::int64_t bytes = 0;
     const auto& segments = step_.tasks_of(0, rank_, pass).segments;
     for (std::uint32_t i = bucket.from; i < bucket.to; ++i)
-      bytes += gathered_layer_bytes(job_, segments[i].layer, true);
+      bytes += gathered_bytes(segments[i].layer);
     return bytes;
+  }
+  std::int64_t gathered_bytes(const PlannedLayer& layer) const {
+    const bool head = layer.layer.kind == LayerKind::head;
+    return gathered_layer_bytes(job_, layer, true) +
+           (head ? job_.software.precision.parameter_bytes * tied_copy(step_, rank_) : 0);
   }
 
   template <class TaskOf>
@@ -131,7 +148,7 @@ std::int64_t trained_on_rank(const StepBuilder& step, int rank) {
   std::int64_t n = 0;
   for (const Chunk& chunk : step.plan().stages[static_cast<std::size_t>(rank)])
     n += parameters_per_gpu(step.job(), chunk, true);
-  return n;
+  return n + tied_copy(step, rank);
 }
 
 void add_data_parallel(StepBuilder& step, Communication& communication) {

@@ -10,6 +10,7 @@
 #include "strategies/lower/passes.hpp"
 #include "strategies/lower/pipeline.hpp"
 #include "strategies/lower/sharded.hpp"
+#include "strategies/lower/tied_embedding.hpp"
 
 namespace mllmsim::lower {
 namespace {
@@ -49,6 +50,7 @@ void add_step(StepBuilder& step, const ModelledCosts& costs) {
   else
     add_data_parallel(step, communication);
   if (encoders) reduce_encoder_gradients(step, communication, *encoders);
+  reduce_tied_embedding(step, communication);
   add_optimizer(step, models,
                 encoders ? encoders->last_tasks() : std::vector<TaskId>(step.program().devices()));
 }

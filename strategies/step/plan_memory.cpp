@@ -4,23 +4,10 @@
 
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/lower/lower.hpp"
+#include "strategies/lower/tied_embedding.hpp"
 
 namespace mllmsim::step {
 namespace {
-
-// A head that is tied to the embedding of another stage works with a copy of it.
-std::int64_t copied_embedding(const Job& job, const std::vector<Chunk>& chunks) {
-  if (!job.model.llm.tie_word_embeddings) return 0;
-  bool head = false, embedding = false;
-  for (const Chunk& chunk : chunks)
-    for (const PlannedLayer& p : chunk) {
-      head |= p.layer.kind == LayerKind::head;
-      embedding |= p.layer.kind == LayerKind::embedding && is_llm(job.model, p.layer);
-    }
-  const Llm& llm = job.model.llm;
-  const std::int64_t tp = job.parallelism.tensor_model_parallel_size;
-  return head && !embedding ? llm.vocab_size * llm.blocks.hidden_size / tp : 0;
-}
 
 int communicators(const Parallelism& p) {
   if (p.world_size() == 1) return 0;
@@ -65,7 +52,7 @@ RankState rank_state(const Job& job, const Plan& plan, int rank) {
     out.parameters += lower::parameters_per_gpu(job, chunk, false);
     trained += lower::parameters_per_gpu(job, chunk, true);
   }
-  const std::int64_t copied = copied_embedding(job, chunks);
+  const std::int64_t copied = lower::copied_embedding(job, chunks);
   out.parameters += copied;
   if (job.model.llm.trained) trained += copied;
   out.held = model_state(out.parameters, trained, p.shard_ranks(), p.zero_stage, job.software);
