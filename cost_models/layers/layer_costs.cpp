@@ -237,6 +237,10 @@ std::int64_t LayerCosts::deepstack_tokens(const MicroBatch& mb) const {
   return n;
 }
 
+bool LayerCosts::alike(const Layer& a, const Layer& b) const {
+  return a.kind == b.kind && a.module == b.module && block_kind(model_, a) == block_kind(model_, b);
+}
+
 const LayerCost& LayerCosts::cost(const Layer& layer, const MicroBatch& mb, Recompute recompute) {
   check(mb.encoders.size() == model_.encoders.size(), "a micro-batch has an entry an encoder");
   const bool block = layer.kind == LayerKind::block;

@@ -86,6 +86,9 @@ class LayerCosts {
   // what changes from pack to pack is only attention.
   LayerTotals total(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
 
+  // Whether two layers cost the same for the same micro-batch and recompute.
+  bool alike(const Layer& a, const Layer& b) const;
+
   // Activations that leave `layer` towards the next pipeline stage, for the whole tp group;
   // includes outputs of earlier encoders that only pass through.
   Bytes boundary(const Layer& layer, const MicroBatch& micro_batch) const;

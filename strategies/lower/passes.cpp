@@ -178,8 +178,8 @@ Segment Passes::add_compute(DeviceId device, const Pass& pass, const ChunkCost& 
 }
 
 Segment Passes::add_kernels(Issuing& issuing, const PlannedLayer& planned, const Pass& pass) {
-  // Blocks of a chunk are alike: only the first is looked up.
-  if (!issuing.cost || !alike(issuing.cost_of, planned)) {
+  // Blocks of a chunk are mostly alike: those that follow one are not looked up.
+  if (!issuing.cost || !alike(costs_.models.layers, issuing.cost_of, planned)) {
     issuing.cost = &costs_.models.layers.cost(
         planned.layer, step_.micro_batch(issuing.at.replica, pass.micro_batch), planned.recompute);
     issuing.cost_of = planned;

@@ -11,9 +11,8 @@
 namespace mllmsim::lower {
 
 // Whether two layers cost the same for the same micro-batch.
-inline bool alike(const PlannedLayer& a, const PlannedLayer& b) {
-  return a.layer.kind == b.layer.kind && a.layer.module == b.layer.module &&
-         a.recompute == b.recompute;
+inline bool alike(const costs::LayerCosts& costs, const PlannedLayer& a, const PlannedLayer& b) {
+  return a.recompute == b.recompute && costs.alike(a.layer, b.layer);
 }
 
 // One pass of one micro-batch through one chunk.
@@ -54,6 +53,7 @@ class PlanCosts {
   };
   std::size_t kind_of(const PlannedLayer& layer) const;
 
+  const costs::LayerCosts& layer_costs_;
   std::size_t ranks_, chunks_, micro_batches_;
   std::vector<Kind> kinds_;
   // Runs of layers of one kind, in order: kind and count, by chunk.
