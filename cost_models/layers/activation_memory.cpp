@@ -16,6 +16,11 @@ class Saved {
     if (kept) add(name, values, bytes_per_value);
   }
 
+  // What a product reads again for a weight gradient, quantised if the product was.
+  void add_operand(std::string_view name, std::int64_t values) {
+    if (s_.trained) tensors_.push_back({name, s_.operand(values)});
+  }
+
   // A fused norm keeps its input. Eager RMSNorm keeps an fp32 copy of it and, for the gradient of
   // its weight, the normalised values in bf16.
   void add_norm(Norm norm, std::string_view name, std::int64_t values) {
@@ -39,7 +44,7 @@ class Saved {
 };
 
 void add_attention(Saved& saved, const Block& b, const TokenBatch& batch, bool keep_scores) {
-  const std::int64_t tokens = batch.tokens();
+  const std::int64_t tokens = b.setting.local_tokens(batch);
   const Software& software = b.setting.software;
   saved.add("query", tokens * b.shard.q(), kBf16);
   // Unfused attention repeats key-value heads for their queries and keeps the copies.
@@ -51,6 +56,8 @@ void add_attention(Saved& saved, const Block& b, const TokenBatch& batch, bool k
                             batch.groups.size() == 1 && batch.sequences() > 1;
     saved.add_if(transposed, "attention output, transposed", tokens * b.shard.context(), kBf16);
     saved.add("attention log-sum-exp", tokens * b.shard.heads, kFp32);
+    if (b.setting.quantises())
+      saved.add_operand("attention output, quantised", tokens * b.shard.q());
     return;
   }
   saved.add_if(b.setting.trained, "attention output", tokens * b.shard.context(), kBf16);
@@ -102,14 +109,14 @@ void add_mlp(Saved& saved, const Block& b, std::int64_t tokens) {
   saved.add("activation input", (b.shape.gated_mlp ? 2 : 1) * values, kBf16);
   saved.add_if(b.shape.gated_mlp && !b.setting.software.fused_kernels, "silu output", values,
                kBf16);
-  saved.add_if(b.setting.trained, "mlp down input", values, kBf16);
+  saved.add_operand("mlp down input", values);
   add_adapter(saved, b, b.shape.adapters.down, "mlp down input", values, tokens);
 }
 
 std::vector<SavedTensor> whole_block(const Block& b, const TokenBatch& batch, bool keep_scores) {
   const Transformer& t = b.shape;
   const LayerSetting& s = b.setting;
-  const std::int64_t tokens = batch.tokens();
+  const std::int64_t tokens = s.local_tokens(batch);
   const std::int64_t values = s.rows(tokens) * t.hidden_size;  // of one [tokens, hidden] tensor
   Saved saved(s);
   if (t.joins_next_token) {
@@ -117,7 +124,7 @@ std::vector<SavedTensor> whole_block(const Block& b, const TokenBatch& batch, bo
     saved.add_if(s.trained, "join input", 2 * values, kBf16);
   }
   saved.add_norm(t.norm, "attention norm input", values);
-  saved.add_if(s.trained, "qkv input", values, kBf16);  // gathered again for the weight gradient
+  saved.add_operand("qkv input", values);  // gathered again for the weight gradient
   add_adapter(saved, b, t.adapters.qkv, "qkv input", values, tokens);
   if (t.latent) add_latents(saved, b, s.rows(tokens));
   if (t.qk_norm || t.qk_norm_per_head)
@@ -127,7 +134,7 @@ std::vector<SavedTensor> whole_block(const Block& b, const TokenBatch& batch, bo
   if (t.post_norms) saved.add_norm(t.norm, "post-attention norm input", values);
   saved.add_branch(t, values);
   saved.add_norm(t.norm, "mlp norm input", values);
-  saved.add_if(s.trained, "mlp up input", values, kBf16);
+  saved.add_operand("mlp up input", values);
   add_adapter(saved, b, t.adapters.up, "mlp up input", values, tokens);
   add_mlp(saved, b, tokens);
   if (t.post_norms) saved.add_norm(t.norm, "post-mlp norm input", values);
@@ -148,7 +155,8 @@ std::vector<SavedTensor> block_activations(const Block& b, const TokenBatch& bat
   if (!b.setting.has_backward()) return {};
   if (recompute != Recompute::full) return whole_block(b, batch, recompute == Recompute::none);
   Saved saved(b.setting);
-  saved.add("block input", b.setting.rows(batch.tokens()) * b.shape.hidden_size, kBf16);
+  saved.add("block input", b.setting.rows(b.setting.local_tokens(batch)) * b.shape.hidden_size,
+            kBf16);
   return saved.take();
 }
 
@@ -212,11 +220,15 @@ std::vector<SavedTensor> head_activations(const LayerSetting& s, const Llm& llm,
   Saved saved(s);
   saved.add_norm(llm.blocks.norm, "final norm input", values);
   saved.add_if(s.trained, "logits input", values, kBf16);
-  saved.add("softmax in fp32", tokens * s.vocabulary_shard(llm.vocab_size), kFp32);
+  if (s.software.fused_cross_entropy)  // in place of the logits
+    saved.add("logits gradient", tokens * s.vocabulary_shard(llm.vocab_size), kBf16);
+  else
+    saved.add("softmax in fp32", tokens * s.vocabulary_shard(llm.vocab_size), kFp32);
   return saved.take();
 }
 
 Bytes head_working_memory(const LayerSetting& s, const Llm& llm, std::int64_t tokens) {
+  if (s.software.fused_cross_entropy) return {};
   return {tokens * s.vocabulary_shard(llm.vocab_size) * s.software.memory.logits_working_bytes};
 }
 

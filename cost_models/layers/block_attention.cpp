@@ -7,6 +7,8 @@
 
 #include <array>
 
+#include "cost_models/layers/context_parallel.hpp"
+
 namespace mllmsim::costs {
 namespace {
 
@@ -85,13 +87,16 @@ std::vector<SequenceGroup> chunked(const TokenBatch& batch, std::int64_t chunk) 
 
 std::vector<TimedKernel> attention_forward(const Block& b, const TokenBatch& batch) {
   KernelList list(b.setting);
-  const std::int64_t tokens = batch.tokens();
+  const std::int64_t tokens = b.setting.local_tokens(batch);
   if (b.setting.software.flash_attention) {
     // q, k and v out of the joint tensor and into the layout of the kernel, then stacked, and its
     // output back; unless the kernel takes strided views.
     const bool copies = !b.setting.software.fused_kernels;
     if (copies) list.elementwise("qkv layout", tokens * b.shard.qkv(), kTwoCopies);
-    flash(list, b, batch, false);
+    if (b.setting.cp() > 1)
+      context_parallel_forward(list, b, batch);
+    else
+      flash(list, b, batch, false);
     if (copies) list.elementwise("context layout", tokens * b.shard.context(), kBf16 + kBf16);
     return list.take();
   }
@@ -106,12 +111,15 @@ std::vector<TimedKernel> attention_forward(const Block& b, const TokenBatch& bat
 std::vector<TimedKernel> attention_backward(const Block& b, const TokenBatch& batch) {
   KernelList list(b.setting);
   if (!b.setting.has_backward()) return {};
-  const std::int64_t tokens = batch.tokens();
+  const std::int64_t tokens = b.setting.local_tokens(batch);
   if (b.setting.software.flash_attention) {
     const bool copies = !b.setting.software.fused_kernels;
     if (copies)
       list.elementwise("context layout backward", tokens * b.shard.context(), kBf16 + kBf16);
-    flash(list, b, batch, true);
+    if (b.setting.cp() > 1)
+      context_parallel_backward(list, b, batch);
+    else
+      flash(list, b, batch, true);
     if (copies) list.elementwise("qkv layout backward", tokens * b.shard.qkv(), kTwoCopies);
     return list.take();
   }

@@ -26,6 +26,12 @@ struct BlockLinears {
     adapt(up, a.up);
     adapt(down, a.down);
   }
+
+  std::int64_t weights() const {
+    std::int64_t n = 0;
+    for (const Linear* l : {&qkv, &output, &up, &down}) n += l->inputs * l->outputs;
+    return n;
+  }
 };
 
 // Multi-token prediction: stream and next token's embedding, normalised, through one matrix.
@@ -33,7 +39,7 @@ void join_forward(KernelList& list, const Block& b, std::int64_t tokens) {
   const std::int64_t rows = b.setting.rows(tokens), h = b.shape.hidden_size;
   for (int i = 0; i < 2; ++i) norm_forward(list, b.setting, b.shape.norm, rows, h);
   list.elementwise("join next token", rows * 2 * h, kBf16 + kBf16);
-  whole_forward(list, {"join", "", "", 2 * h, h}, rows);
+  whole_forward(list, b.setting, {"join", "", "", 2 * h, h}, rows);
 }
 void join_backward(KernelList& list, const Block& b, std::int64_t tokens) {
   const std::int64_t rows = b.setting.rows(tokens), h = b.shape.hidden_size;
@@ -86,6 +92,7 @@ std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens) {
   const Transformer& t = b.shape;
   const LayerSetting& s = b.setting;
   KernelList list(s);
+  if (s.quantises_weights) list.quantise("quantise weights", BlockLinears(b).weights(), 1);
   if (t.joins_next_token) join_forward(list, b, tokens);
   norm_forward(list, s, t.norm, s.rows(tokens), t.hidden_size);
   if (t.latent) {
@@ -112,7 +119,7 @@ std::vector<TimedKernel> after_attention(const Block& b, std::int64_t tokens) {
   const std::int64_t rows = s.rows(tokens);
   KernelList list(s);
   if (b.shard.whole_attention)  // a rank goes on with its rows of a complete result
-    whole_forward(list, linears.output, tokens);
+    whole_forward(list, s, linears.output, tokens);
   else
     row_forward(list, s, linears.output, tokens);
   if (t.post_norms) norm_forward(list, s, t.norm, rows, t.hidden_size);
@@ -136,6 +143,7 @@ std::vector<TimedKernel> backward_after(const Block& b, std::int64_t tokens) {
   const LayerSetting& s = b.setting;
   const std::int64_t rows = s.rows(tokens);
   KernelList list(s);
+  if (s.quantises_weights) list.quantise("quantise weights", linears.weights(), 1);
   residual_backward(list, s, t, rows);
   if (t.post_norms) norm_backward(list, s, t.norm, rows, t.hidden_size);
   if (t.experts.num_experts > 0) {

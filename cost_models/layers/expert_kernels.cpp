@@ -59,7 +59,7 @@ RoutedRows::RoutedRows(const Experts& experts, std::int64_t tokens)
 void experts_forward(KernelList& list, const Block& b, std::int64_t tokens) {
   const ExpertShapes x(b, tokens);
   const LayerSetting& s = b.setting;
-  whole_forward(list, x.router(), s.rows(tokens));
+  whole_forward(list, s, x.router(), s.rows(tokens));
   list.memory("top-k", MemoryOp::softmax, s.rows(tokens), x.experts, kFp32 + kFp32);
   if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, s.activation(tokens * x.h()));
   list.elementwise("permute", (tokens + x.rows.all) * x.h(), kBf16);
@@ -69,9 +69,9 @@ void experts_forward(KernelList& list, const Block& b, std::int64_t tokens) {
   list.gemm("experts down", {x.rows.of_expert, x.h(), x.width, GemmPass::forward, x.experts});
   list.elementwise("unpermute", (tokens + x.rows.all) * x.h(), kBf16);
   if (x.shared > 0) {
-    whole_forward(list, x.shared_up(), tokens);
+    whole_forward(list, s, x.shared_up(), tokens);
     activation_forward(list, s, b.shape.gated_mlp, false, tokens * x.shared);
-    whole_forward(list, x.shared_down(), tokens);
+    whole_forward(list, s, x.shared_down(), tokens);
     list.elementwise("add shared expert", tokens * x.h(), kBf16 + kBf16 + kBf16);
   }
   list.collective(s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,

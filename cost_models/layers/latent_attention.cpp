@@ -37,11 +37,11 @@ void latent_forward(KernelList& list, const Block& b, std::int64_t tokens) {
   const LatentLinears linears(b);
   const std::int64_t rows = s.rows(tokens);
   if (l.q_lora_rank > 0) {
-    whole_forward(list, linears.query_down, rows);
+    whole_forward(list, s, linears.query_down, rows);
     norm_forward(list, s, b.shape.norm, rows, l.q_lora_rank);
   }
   column_forward(list, s, linears.query_up, tokens);
-  whole_forward(list, linears.kv_down, rows);
+  whole_forward(list, s, linears.kv_down, rows);
   norm_forward(list, s, b.shape.norm, rows, l.kv_lora_rank);
   if (s.sequence_parallel)
     list.collective(CollectiveOp::all_gather, s.activation(tokens * l.qk_rope_head_dim));

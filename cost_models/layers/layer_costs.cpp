@@ -21,6 +21,28 @@ GroupShape tp_group_of(int tp, const ClusterSpec& cluster) {
   return {tp, static_cast<int>(ceil_div(tp, cluster.gpus_per_domain())), 1};
 }
 
+// cp ranks come after tp ranks, so the groups of a replica's tp ranks are side by side.
+GroupShape cp_group_of(int tp, int cp, const ClusterSpec& cluster) {
+  if (cp == 1) return {};
+  return {cp,
+          static_cast<int>(std::min<std::int64_t>(
+              cp, ceil_div(std::int64_t{tp} * cp, cluster.gpus_per_domain()))),
+          std::min(tp, cluster.gpus_per_domain())};
+}
+
+// Of a node's GPUs on one NIC, those of one tp group, which send at once.
+int nic_sharers(int tp, const ClusterSpec& cluster) {
+  return std::max(1, std::min(tp, cluster.gpus_per_node / std::max(1, cluster.nics_per_node)));
+}
+
+void check_format(const KernelCosts& kernels, NumberFormat format) {
+  if (kernels.peak(format).value > 0) return;
+  throw UserError("", "precision",
+                  fmt::format("the GPU of this calibration has no {} products (its data sheet "
+                              "gives no peak for them); use \"bf16\"",
+                              name_of(format)));
+}
+
 void check_heads(const std::string& name, const Transformer& t, int tp) {
   if (t.uneven_heads != UnevenHeads::refuse || t.num_attention_heads % tp == 0) return;
   throw UserError("", "uneven_heads",
@@ -90,6 +112,7 @@ struct TotalKey {
   std::size_t block_kind;
   Recompute recompute;
   std::int64_t sequences, tokens, image_tokens;
+  std::int64_t local_tokens;  // of a cp rank: depends on how long each sequence is
 
   bool operator==(const TotalKey&) const = default;
 };
@@ -99,7 +122,7 @@ struct TotalKeyHash {
     std::uint64_t h = static_cast<std::uint64_t>(key.kind) | std::uint64_t{key.module} << 8 |
                       static_cast<std::uint64_t>(key.recompute) << 24 |
                       static_cast<std::uint64_t>(key.block_kind) << 32;
-    for (const std::int64_t n : {key.sequences, key.tokens, key.image_tokens})
+    for (const std::int64_t n : {key.sequences, key.tokens, key.image_tokens, key.local_tokens})
       h = (h ^ static_cast<std::uint64_t>(n)) * 0x9E3779B97F4A7C15ULL;
     return h ^ (h >> 32);
   }
@@ -189,8 +212,12 @@ LayerCosts::LayerCosts(const Model& model, const Parallelism& parallelism, const
       software_(software),
       kernels_(kernels),
       tp_group_(tp_group_of(parallelism.tensor_model_parallel_size, cluster)),
+      cp_group_(cp_group_of(parallelism.tensor_model_parallel_size,
+                            parallelism.context_parallel_size, cluster)),
+      cp_nic_sharers_(nic_sharers(parallelism.tensor_model_parallel_size, cluster)),
       memo_(std::make_unique<Memo>()) {
   const int tp = parallelism.tensor_model_parallel_size;
+  check_format(kernels, software.precision.format);
   const auto check = [tp](const std::string& name, const Transformer& first,
                           const OtherBlocks& others) {
     for (const Transformer* t : block_kinds(first, others)) check_heads(name, *t, tp);
@@ -213,13 +240,49 @@ bool LayerCosts::sequence_parallel(const Layer& layer) const {
 }
 
 LayerSetting LayerCosts::setting_of(const Layer& layer) const {
-  return {kernels_,
-          software_,
-          tp_group_,
-          sequence_parallel(layer),
-          trained(model_, layer),
-          needs_input_gradient(model_, layer),
-          has_adapters(model_, layer)};
+  LayerSetting s{kernels_,
+                 software_,
+                 tp_group_,
+                 sequence_parallel(layer),
+                 trained(model_, layer),
+                 needs_input_gradient(model_, layer),
+                 has_adapters(model_, layer)};
+  if (!is_llm(model_, layer)) return s;  // encoders stay in bf16, and their images whole
+  s.cp_group = cp_group_;
+  s.cp_comm_type = parallelism_.cp_comm_type;
+  s.cp_nic_sharers = cp_nic_sharers_;
+  if (layer.kind != LayerKind::block) return s;
+  s.format = software_.precision.format;
+  s.quantises_weights =
+      s.quantises() && parallelism_.zero_stage == 3 && !software_.precision.fp8_param_gather;
+  return s;
+}
+
+// What a rank encodes.
+TokenBatch LayerCosts::encoder_batch(const Layer& layer, const MicroBatch& mb) const {
+  TokenBatch batch = mb.encoders[layer.module];
+  if (software_.split_encoders_over_cp)
+    for (SequenceGroup& g : batch.groups) g.count = ceil_div(g.count, cp_group_.ranks);
+  return batch;
+}
+
+// Where cp ranks encode different images, all of them need what all become; their gradients go the
+// other way.
+void LayerCosts::exchange_images(const Layer& layer, const MicroBatch& mb, LayerCost& cost) const {
+  if (!software_.split_encoders_over_cp || cp_group_.ranks == 1) return;
+  const Encoder& e = model_.encoders[layer.module];
+  const Bytes bytes{projected_tokens(e, mb.encoders[layer.module]) * projected_width(e) *
+                    software_.precision.activation_bytes};
+  const auto add = [&](std::vector<TimedKernel>& to, std::string_view name, CollectiveOp op) {
+    const Cost c = kernels_.collective({op, bytes, cp_group_});
+    to.push_back({name, true, to_time(c.time), {}, c.source});
+  };
+  add(cost.forward, "cp all-gather", CollectiveOp::all_gather);
+  if (!cost.backward.empty()) {
+    std::vector<TimedKernel> scatter;
+    add(scatter, "cp reduce-scatter", CollectiveOp::reduce_scatter);
+    cost.backward.insert(cost.backward.begin(), scatter.front());
+  }
 }
 
 std::int64_t LayerCosts::image_tokens(const MicroBatch& mb) const {
@@ -237,17 +300,16 @@ std::int64_t LayerCosts::deepstack_tokens(const MicroBatch& mb) const {
   return n;
 }
 
-bool LayerCosts::alike(const Layer& a, const Layer& b) const {
-  return a.kind == b.kind && a.module == b.module && block_kind(model_, a) == block_kind(model_, b);
-}
-
 const LayerCost& LayerCosts::cost(const Layer& layer, const MicroBatch& mb, Recompute recompute) {
   check(mb.encoders.size() == model_.encoders.size(), "a micro-batch has an entry an encoder");
   const bool block = layer.kind == LayerKind::block;
   const bool llm = is_llm(model_, layer);
   TokenBatch counts;  // all that the LLM's embedding and head see
   if (llm && !block)
-    counts.groups = {{mb.llm.tokens(), 1}, {image_tokens(mb), 1}, {deepstack_tokens(mb), 1}};
+    counts.groups = {{mb.llm.tokens(), 1},
+                     {image_tokens(mb), 1},
+                     {deepstack_tokens(mb), 1},
+                     {cp_group_.ranks == 1 ? 0 : setting_of(layer).local_tokens(mb.llm), 1}};
   const TokenBatch& batch = !llm ? mb.encoders[layer.module] : block ? mb.llm : counts;
   const AskedKey key{layer.kind, layer.module, block_kind(model_, layer),
                      block ? recompute : Recompute::none, batch};
@@ -258,8 +320,10 @@ const LayerCost& LayerCosts::cost(const Layer& layer, const MicroBatch& mb, Reco
 
 LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recompute recompute) {
   const LayerSetting s = setting_of(layer);
-  const TokenBatch& batch = is_llm(model_, layer) ? mb.llm : mb.encoders[layer.module];
-  const std::int64_t tokens = batch.tokens();
+  TokenBatch encoded;
+  if (!is_llm(model_, layer)) encoded = encoder_batch(layer, mb);
+  const TokenBatch& batch = is_llm(model_, layer) ? mb.llm : encoded;
+  const std::int64_t tokens = s.local_tokens(batch);
   LayerCost cost;
   if (tokens == 0) return cost;  // a micro-batch without images
   const auto take = [&cost](LayerKernels kernels, const std::vector<SavedTensor>& saved) {
@@ -274,11 +338,13 @@ LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recomput
     case LayerKind::projector: {
       const Encoder& e = model_.encoders[layer.module];
       take(projector_kernels(s, e, batch), projector_activations(s, e, projected_tokens(e, batch)));
+      exchange_images(layer, mb, cost);
       break;
     }
     case LayerKind::embedding:
       if (is_llm(model_, layer)) {
-        take(llm_embedding_kernels(s, model_.llm, tokens, image_tokens(mb), deepstack_tokens(mb)),
+        take(llm_embedding_kernels(s, model_.llm, tokens, ceil_div(image_tokens(mb), s.cp()),
+                                   ceil_div(deepstack_tokens(mb), s.cp())),
              llm_embedding_activations(s, model_.llm, tokens));
       } else {
         const Encoder& e = model_.encoders[layer.module];
@@ -292,18 +358,21 @@ LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recomput
   }
   cost.model_flops = model_flops(layer, mb);
   if (accumulates_gradients(s)) cost.backward.push_back(gradient_accumulation(layer));
-  for (auto* kernels : {&cost.forward, &cost.recompute, &cost.backward})
-    bound_by_host(*kernels, software_.host_time_per_kernel);
+  if (!software_.cuda_graphs)
+    for (auto* kernels : {&cost.forward, &cost.recompute, &cost.backward})
+      bound_by_host(*kernels, software_.host_time_per_kernel);
   return cost;
 }
 
 bool LayerCosts::host_bound(std::size_t kernels, Time on_gpu) const {
-  return to_time(software_.host_time_per_kernel * static_cast<double>(kernels)) > on_gpu;
+  return !software_.cuda_graphs &&
+         to_time(software_.host_time_per_kernel * static_cast<double>(kernels)) > on_gpu;
 }
 
 const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, const Block& block,
                                                         const TokenBatch& batch) {
-  const Memo::BlockKey key{layer.module, block_kind(model_, layer), batch.tokens()};
+  const Memo::BlockKey key{layer.module, block_kind(model_, layer),
+                           block.setting.local_tokens(batch)};
   const auto found = memo_->block_totals.find(key);
   if (found != memo_->block_totals.end()) return found->second;
   const BlockParts& parts = memo_->parts(block, key);
@@ -322,7 +391,7 @@ const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, cons
   }
   for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
     t.saved[static_cast<std::size_t>(r)] = costs::total(block_activations(block, batch, r));
-  t.gradients = block_gradients(block, batch.tokens());
+  t.gradients = block_gradients(block, tokens);
   return memo_->block_totals.emplace(key, t).first->second;
 }
 
@@ -337,7 +406,8 @@ LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recomput
                        recompute,
                        counts_only ? deepstack_tokens(mb) : batch.sequences(),
                        batch.tokens(),
-                       counts_only ? image_tokens(mb) : 0};
+                       counts_only ? image_tokens(mb) : 0,
+                       cp_group_.ranks == 1 ? 0 : setting_of(layer).local_tokens(batch)};
     if (memo_->totals.size() > kMostTotals) memo_->totals.clear();
     const auto [found, added] = memo_->totals.try_emplace(key);
     if (added) found->second = totals(compute(layer, mb, recompute));
@@ -365,8 +435,8 @@ LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recomput
 
 LayerCost LayerCosts::block_cost(const Layer& layer, const TokenBatch& batch, Recompute recompute) {
   const Block block(blocks_of(model_, layer), setting_of(layer));
-  const BlockParts& p =
-      memo_->parts(block, {layer.module, block_kind(model_, layer), batch.tokens()});
+  const BlockParts& p = memo_->parts(
+      block, {layer.module, block_kind(model_, layer), block.setting.local_tokens(batch)});
   const std::vector<TimedKernel> attention = attention_forward(block, batch);
 
   LayerCost cost;
@@ -379,7 +449,7 @@ LayerCost LayerCosts::block_cost(const Layer& layer, const TokenBatch& batch, Re
   }
   cost.saved = costs::total(block_activations(block, batch, recompute));
   cost.working = costs::total(block_activations(block, batch, Recompute::none)) - cost.saved +
-                 block_gradients(block, batch.tokens());
+                 block_gradients(block, block.setting.local_tokens(batch));
   return cost;
 }
 
@@ -431,10 +501,11 @@ Bytes LayerCosts::boundary(const Layer& layer, const MicroBatch& mb) const {
     if (layer.kind == LayerKind::head) return {};
     // DeepStack's features go along until the block that takes them.
     const std::int64_t taken = layer.kind == LayerKind::block ? layer.index + 1 : 0;
-    std::int64_t tokens = mb.llm.tokens();
+    const LayerSetting s = setting_of(layer);
+    std::int64_t tokens = s.local_tokens(mb.llm);
     for (std::size_t e = 0; e < model_.encoders.size(); ++e)
       tokens += std::max<std::int64_t>(0, model_.encoders[e].deepstack_features - taken) *
-                projected_tokens(model_.encoders[e], mb.encoders[e]);
+                ceil_div(projected_tokens(model_.encoders[e], mb.encoders[e]), s.cp());
     return {tokens * h * software_.precision.activation_bytes};
   }
   const auto projected = [&](std::size_t e) {
@@ -449,6 +520,19 @@ Bytes LayerCosts::boundary(const Layer& layer, const MicroBatch& mb) const {
 
 Time LayerCosts::tp_gather(Bytes bytes) const {
   return to_time(kernels_.collective({CollectiveOp::all_gather, bytes, tp_group_}).time);
+}
+
+Time LayerCosts::quantise_weights(std::int64_t parameters) const {
+  const Precision& precision = software_.precision;
+  const NumberFormat format = precision.format;
+  if (!is_quantised(format) || parallelism_.zero_stage == 3 || parameters == 0) return {};
+  const int passes = needs_amax_pass(format, precision.fp8_current_scaling) ? 2 : 1;
+  // Parameters that are gathered quantised only need their copy by columns.
+  const double read = precision.fp8_param_gather ? bytes_of(format) : passes * kBf16;
+  const double written = (precision.fp8_param_gather ? 1 : 2) * bytes_of(format);
+  return to_time(
+      kernels_.memory_bound({MemoryOp::elementwise, scaled(Bytes{parameters}, read + written)})
+          .time);
 }
 
 Time LayerCosts::optimizer_step(std::int64_t parameters) const {

@@ -77,6 +77,12 @@ class LayerCosts {
   LayerCosts(LayerCosts&&) noexcept;
   ~LayerCosts();
 
+  // Whether two layers cost the same for the same micro-batch.
+  bool alike(const Layer& a, const Layer& b) const {
+    return a.kind == b.kind && a.module == b.module &&
+           block_kind(model_, a) == block_kind(model_, b);
+  }
+
   // The reference is valid until kRemembered further costs have been computed: packs of an epoch
   // are too many to remember all. Not for concurrent use.
   static constexpr std::size_t kRemembered = 8192;
@@ -86,15 +92,16 @@ class LayerCosts {
   // what changes from pack to pack is only attention.
   LayerTotals total(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
 
-  // Whether two layers cost the same for the same micro-batch and recompute.
-  bool alike(const Layer& a, const Layer& b) const;
-
   // Activations that leave `layer` towards the next pipeline stage, for the whole tp group;
   // includes outputs of earlier encoders that only pass through.
   Bytes boundary(const Layer& layer, const MicroBatch& micro_batch) const;
 
   // Optimizer step over this many parameters of one GPU.
   Time optimizer_step(std::int64_t parameters) const;
+  // So many weights of one GPU into the format of products, by rows and by columns: once per step,
+  // for its first micro-batch. Nothing in bf16, or where parameters are sharded (zero_stage 3):
+  // there every pass does it.
+  Time quantise_weights(std::int64_t parameters) const;
   // All ranks of the tp group get all of `bytes`.
   Time tp_gather(Bytes bytes) const;
 
@@ -113,12 +120,15 @@ class LayerCosts {
   Flops model_flops(const Layer& layer, const MicroBatch& micro_batch) const;
   std::int64_t image_tokens(const MicroBatch& micro_batch) const;
   std::int64_t deepstack_tokens(const MicroBatch& micro_batch) const;
+  TokenBatch encoder_batch(const Layer& layer, const MicroBatch& micro_batch) const;
+  void exchange_images(const Layer& layer, const MicroBatch& micro_batch, LayerCost& cost) const;
 
   const Model& model_;
   Parallelism parallelism_;
   Software software_;
   const KernelCosts& kernels_;
-  GroupShape tp_group_;
+  GroupShape tp_group_, cp_group_;
+  int cp_nic_sharers_ = 1;
   std::unique_ptr<Memo> memo_;
 };
 

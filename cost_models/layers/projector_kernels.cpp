@@ -57,7 +57,7 @@ std::vector<TimedKernel> forward(const LayerSetting& s, const Encoder& e, std::i
     if (split == Split::row)
       row_forward(list, s, linear, tokens);
     else
-      whole_forward(list, linear, tokens);
+      whole_forward(list, s, linear, tokens);
     if (i + 1 < linears.size())
       activation_forward(list, s, false, e.projector_bias, tokens * linear.outputs);
     else if (e.projector_bias)

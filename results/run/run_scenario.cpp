@@ -31,6 +31,7 @@ RunResult described(const scenarios::Scenario& scenario) {
   out.tp = p.tensor_model_parallel_size;
   out.pp = p.pipeline_model_parallel_size;
   out.vpp = p.virtual_pipeline_stages;
+  out.cp = p.context_parallel_size;
   out.dp = p.data_parallel_size;
   out.zero_stage = p.zero_stage;
   out.micro_batch_size = p.micro_batch_size;

@@ -42,6 +42,7 @@ set(public_headers
     sim/kernel/span_kind.hpp
     sim/world/batch.hpp
     sim/world/cluster.hpp
+    sim/world/image_rule.hpp
     sim/world/links.hpp
     sim/world/model.hpp
     sim/world/parallelism.hpp

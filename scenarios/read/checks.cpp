@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <string>
 
 #include "strategies/registry/registry.hpp"
@@ -23,6 +24,107 @@ class Checker {
           fmt::format("expected a multiple of micro_batch_size {} x data parallel {} = {}, found "
                       "{}",
                       p.micro_batch_size, p.data_parallel_size, samples, p.global_batch_size));
+  }
+
+  void sharding() const {
+    const Parallelism& p = job_.parallelism;
+    const auto only_sharded = [&](const char* key, bool used) {
+      if (used && p.zero_stage != 3)
+        add(fmt::format("parallelism.{}", key),
+            fmt::format("needs sharded parameters, zero_stage 3; found zero_stage {}",
+                        p.zero_stage));
+    };
+    const int copies = p.data_parallel_replicate_degree, near = p.zero_hpz_partition_size;
+    only_sharded("data_parallel_replicate_degree", copies > 1);
+    only_sharded("reshard_after_forward", !p.reshard_after_forward);
+    only_sharded("zero_hpz_partition_size", near > 1);
+    if (p.data_parallel_size % copies != 0)
+      add("parallelism.data_parallel_replicate_degree",
+          fmt::format("expected a divisor of data parallel {}, found {}", p.data_parallel_size,
+                      copies));
+    if (near > 1 && p.gradient_ranks() % near != 0)
+      add("parallelism.zero_hpz_partition_size",
+          fmt::format(
+              "expected a divisor of the {} GPUs that parameters are sharded over, found {}",
+              p.gradient_ranks(), near));
+    if (near > 1 && (copies > 1 || !p.reshard_after_forward))
+      add("parallelism.zero_hpz_partition_size",
+          "DeepSpeed's: neither with data_parallel_replicate_degree nor without "
+          "reshard_after_forward, which are FSDP's");
+  }
+
+  void context_parallel() const {
+    const Parallelism& p = job_.parallelism;
+    const int cp = p.context_parallel_size;
+    const std::string key = "parallelism.context_parallel_size";
+    if (cp == 1) {
+      if (job_.software.split_encoders_over_cp)
+        add("software.split_encoders_over_cp", "needs context_parallel_size above 1");
+      return;
+    }
+    if (job_.given_times) return add(key, "given times are of whole chunks: 1 is meant");
+    if (!job_.software.flash_attention)
+      add(key,
+          "needs software.flash_attention: Transformer Engine cuts sequences for flash "
+          "attention only");
+    if (any_llm_block([](const Transformer& t) {
+          return t.latent || t.sliding_window > 0 || t.attention_chunk_size > 0;
+        }))
+      add(key,
+          "is modelled for attention over whole sequences only, not for latent attention or "
+          "windows");
+    if (!job_.data.set && job_.data.tokens_per_sample % (2 * cp) != 0)
+      add(key,
+          fmt::format("sequences are cut into 2 x {} equal pieces, and {} tokens do not divide "
+                      "by {}",
+                      cp, job_.data.tokens_per_sample, 2 * cp));
+    const Transformer& t = job_.model.llm.blocks;
+    const std::int64_t each = std::int64_t{p.tensor_model_parallel_size} * cp;
+    if (p.cp_comm_type == CpCommType::a2a &&
+        (t.num_attention_heads % each != 0 || t.num_key_value_heads % each != 0))
+      add("parallelism.cp_comm_type",
+          fmt::format("a2a gives every cp rank whole heads: {} heads and {} key-value heads do not "
+                      "divide by tp x cp = {}",
+                      t.num_attention_heads, t.num_key_value_heads, each));
+    if (job_.strategy == "optimus" || job_.strategy == "omnibal+optimus")
+      add(key, fmt::format("{} places encoders by tp, dp and pp alone: expected 1, found {}",
+                           job_.strategy, cp));
+  }
+
+  // Transformer Engine's products take blocks of values.
+  template <class Predicate>
+  bool any_llm_block(Predicate predicate) const {
+    const auto kinds = block_kinds(job_.model.llm.blocks, job_.model.llm.other_blocks);
+    return std::any_of(kinds.begin(), kinds.end(),
+                       [&](const Transformer* t) { return predicate(*t); });
+  }
+
+  void precision() const {
+    const Precision& precision = job_.software.precision;
+    if (!is_quantised(precision.format)) return;
+    const auto refuse = [&](bool has, const char* what) {
+      if (has)
+        add("precision",
+            fmt::format("{} is not modelled for {}; bf16 is", name_of(precision.format), what));
+    };
+    refuse(any_llm_block([](const Transformer& t) { return t.experts.num_experts > 0; }),
+           "experts");
+    refuse(any_llm_block([](const Transformer& t) { return bool{t.latent}; }), "latent attention");
+    refuse(any_llm_block([](const Transformer& t) { return t.adapters.lora_rank > 0; }),
+           "adapters");
+    const std::int64_t block = precision.format == NumberFormat::fp8         ? 16
+                               : precision.format == NumberFormat::fp8_block ? 128
+                                                                             : 32;
+    const Transformer& t = job_.model.llm.blocks;
+    const std::int64_t tp = job_.parallelism.tensor_model_parallel_size;
+    const std::int64_t widths[] = {t.hidden_size, t.intermediate_size / tp,
+                                   t.num_attention_heads / tp * t.head_dim};
+    const char* const keys[] = {"hidden_size", "intermediate_size / tp",
+                                "num_attention_heads / tp x head_dim"};
+    for (std::size_t i = 0; i < std::size(widths); ++i)
+      if (widths[i] % block != 0)
+        add("precision", fmt::format("{} multiplies blocks of {}, and model.llm's {} is {}",
+                                     name_of(precision.format), block, keys[i], widths[i]));
   }
 
   void size() const {
@@ -205,10 +307,13 @@ void check_parallelism(const Job& job, const Node& run, Problems& problems) {
   const Checker checker(job, run, problems);
   checker.batch();
   checker.schedule();
+  checker.sharding();
+  checker.context_parallel();
   checker.size();
   if (job.given_times) checker.given_times();
   if (block_count(job.model) == 0) return;
   checker.training();
+  checker.precision();
   checker.layers();
   checker.tensor_parallel();
 }

@@ -8,6 +8,7 @@
 #include "scenarios/data_sets/data_media.hpp"
 #include "scenarios/data_sets/data_mixture.hpp"
 #include "scenarios/files/input_files.hpp"
+#include "sim/base/data_directory.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/text.hpp"
 #include "strategies/data/packing/packing.hpp"
@@ -77,8 +78,13 @@ WrittenParallelism read_parallelism(const Node& table, Problems& problems) {
                    "give either this or virtual_pipeline_stages");
   reader.read("sequence_parallel", p.sequence_parallel);
   reader.read("use_tp_pp_dp_mapping", p.use_tp_pp_dp_mapping);
-  if (reader.read("zero_stage", p.zero_stage, {0, 3}) && p.zero_stage == 2)
-    reader.problem("zero_stage", "expected 0, 1 or 3, found 2");
+  reader.read("context_parallel_size", p.context_parallel_size);
+  reader.read("cp_comm_type", p.cp_comm_type);
+  if (reader.read("zero_stage", p.zero_stage, {0, 1000}) && p.zero_stage > 3)
+    reader.problem("zero_stage", fmt::format("expected 0, 1, 2 or 3, found {}", p.zero_stage));
+  reader.read("data_parallel_replicate_degree", p.data_parallel_replicate_degree);
+  reader.read("reshard_after_forward", p.reshard_after_forward);
+  reader.read("zero_hpz_partition_size", p.zero_hpz_partition_size);
   reader.read("micro_batch_size", p.micro_batch_size, {1, 1e4});
   reader.require("global_batch_size", p.global_batch_size, kBatch);
   return out;
@@ -102,9 +108,12 @@ RecomputePlan read_recompute(TableReader& run, Problems& problems) {
 
 namespace {
 
+// A file beside the run, or one that is shipped.
 std::string beside(const std::string& name, const std::filesystem::path& folder) {
   std::error_code error;
-  return std::filesystem::exists(folder / name, error) ? (folder / name).string() : name;
+  for (const std::filesystem::path& where : {folder, data_directory() / "scenarios/data"})
+    if (std::filesystem::is_regular_file(where / name, error)) return (where / name).string();
+  return name;
 }
 
 // A file of lengths or of media relative to the run's folder, or a mixture: a file there or a

@@ -78,6 +78,7 @@ class RunReader {
       if (job_.model.name.empty()) job_.model.name = job_.name;  // written out in the run
     }
     model_right_ = problems_.count() == before_model && !unresolved_.contains("model");
+    reader.read("precision", job_.software.precision.format);
     const std::size_t before_data = problems_.count();
     job_.data = read_data(table(reader, "data"), !job_.given_times, out_.file.parent_path(),
                           job_.seed, job_.model, files_, problems_);
@@ -116,7 +117,8 @@ class RunReader {
     const WrittenParallelism written = read_parallelism(table(reader, "parallelism"), problems_);
     job_.parallelism = written.sizes;
     const std::int64_t model_gpus = std::int64_t{written.sizes.tensor_model_parallel_size} *
-                                    written.sizes.pipeline_model_parallel_size;
+                                    written.sizes.pipeline_model_parallel_size *
+                                    written.sizes.context_parallel_size;
     if (const Node* cluster = resolved(reader, "cluster"))
       job_.cluster = read_cluster(*cluster, "cluster", problems_);
     else if (model_gpus * written.data_parallel_size.value_or(1) <= kMostGpus)
@@ -142,17 +144,22 @@ class RunReader {
   void derive_data_parallel(const WrittenParallelism& written, std::int64_t model_gpus) {
     const int gpus = job_.cluster.gpus();
     if (gpus % model_gpus != 0)
-      return add("parallelism",
-                 fmt::format("the cluster's {} GPUs do not divide by "
-                             "tensor_model_parallel_size {} x "
-                             "pipeline_model_parallel_size {} = {}",
-                             gpus, written.sizes.tensor_model_parallel_size,
-                             written.sizes.pipeline_model_parallel_size, model_gpus));
+      return add("parallelism", fmt::format("the cluster's {} GPUs do not divide by "
+                                            "tensor_model_parallel_size {} x "
+                                            "pipeline_model_parallel_size {}{} = {}",
+                                            gpus, written.sizes.tensor_model_parallel_size,
+                                            written.sizes.pipeline_model_parallel_size,
+                                            written.sizes.context_parallel_size == 1
+                                                ? ""
+                                                : fmt::format(" x context_parallel_size {}",
+                                                              written.sizes.context_parallel_size),
+                                            model_gpus));
     job_.parallelism.data_parallel_size = static_cast<int>(gpus / model_gpus);
     if (written.data_parallel_size.value_or(job_.parallelism.data_parallel_size) !=
         job_.parallelism.data_parallel_size)
       add("parallelism.data_parallel_size",
-          fmt::format("expected {} GPUs / (tp x pp) = {}, found {}", gpus,
+          fmt::format("expected {} GPUs / (tp x {}pp) = {}, found {}", gpus,
+                      written.sizes.context_parallel_size == 1 ? "" : "cp x ",
                       job_.parallelism.data_parallel_size, *written.data_parallel_size));
     if (job_.given_times && job_.data.samples == 0)  // one step, unless the run says more
       job_.data.samples = static_cast<double>(job_.parallelism.global_batch_size);

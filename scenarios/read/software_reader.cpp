@@ -52,6 +52,15 @@ void each_field(Software& s, F field) {
         "the calibration: what it measured", Range{0, 3});
   field("fused_kernels", s.fused_kernels, kFused);
   field("fused_norms", s.fused_norms, kFused);
+  field("fused_cross_entropy", s.fused_cross_entropy,
+        "documented: Megatron, off unless --cross-entropy-loss-fusion");
+  field("split_encoders_over_cp", s.split_encoders_over_cp,
+        "documented: Megatron's multimodal models encode all images on every cp rank");
+  field("cuda_graphs", s.cuda_graphs, "documented: Megatron, off unless --cuda-graph-impl");
+  field("fp8_current_scaling", s.precision.fp8_current_scaling,
+        "documented: Megatron's --fp8-recipe is delayed unless told otherwise");
+  field("fp8_param_gather", s.precision.fp8_param_gather,
+        "documented: Megatron, off unless --fp8-param-gather");
   field("fused_softmax_longest_row", s.fused_softmax_longest_row, kSoftmax, Range{0, 1e6});
   field("fused_softmax_matrices", s.fused_softmax_matrices, kSoftmax, Range{1, 1e6});
   field("gather_qk_norm", s.gather_qk_norm, "assumption: a framework sums over ranks if it can");

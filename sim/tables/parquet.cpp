@@ -116,6 +116,8 @@ Column from_arrow(const arrow::ChunkedArray& chunks) {
       return column_of<arrow::BooleanArray, std::vector<bool>>(chunks);
     case arrow::Type::STRING:
       return column_of<arrow::StringArray, StringColumn>(chunks);
+    case arrow::Type::LARGE_STRING:
+      return column_of<arrow::LargeStringArray, StringColumn>(chunks);
     default:
       throw std::runtime_error("has type " + chunks.type()->ToString());
   }

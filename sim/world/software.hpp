@@ -26,6 +26,9 @@ struct Software {
   // Fused bias, activation, dropout, residual and rotary; otherwise each its own kernel, and
   // attention copies its inputs and output between layouts.
   bool fused_kernels = true;
+  // Cross entropy in two passes over bf16 logits, of which the second leaves their gradient in place
+  // (Transformer Engine's); otherwise one pass over fp32 logits per operator.
+  bool fused_cross_entropy = false;
   // One kernel per norm (Apex, Transformer Engine, flash-attn);
   // otherwise RMSNorm operator by operator.
   bool fused_norms = true;
@@ -41,11 +44,15 @@ struct Software {
   // The vocabulary is padded to a multiple of this times tp.
   std::int64_t make_vocab_size_divisible_by = 128;
 
-  // zero_stage 1: only the first all-gather of parameters is exposed.
+  // Context parallelism: each cp rank encodes 1/cp of the images, and all gather what they become;
+  // otherwise every rank encodes all of them.
+  bool split_encoders_over_cp = false;
+
+  // zero_stage 1 and 2: only the first all-gather of parameters is exposed.
   bool overlap_param_gather = true;
   // Only the last reduce-scatter (or all-reduce) of gradients is exposed.
   bool overlap_grad_reduce = true;
-  // zero_stage 1: gradients are reduce-scattered; otherwise all-reduced, though a rank updates only
+  // zero_stage 1 and 2: gradients are reduce-scattered; otherwise all-reduced, though a rank updates only
   // its own share (DeepSpeed's bf16 optimizer).
   bool reduce_scatter_grads = true;
   // Parameters whose gradients are reduced together: so many, and more for many replicas so that
@@ -73,6 +80,8 @@ struct Software {
   // GPU, so this counts only where a layer's launches take longer than its kernels: small layers,
   // small micro-batches, high tp.
   Seconds host_time_per_kernel{8e-6};
+  // Layers are replayed as graphs: the GPU does not wait for launches.
+  bool cuda_graphs = false;
   // The same for what comes before the first kernel of a forward: the batch, its masks, Python. It
   // shows where the CPU waits for transfers between stages (overlap_p2p = false) and so starts
   // every pass from an idle GPU.

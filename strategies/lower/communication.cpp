@@ -1,6 +1,8 @@
 #include "strategies/lower/communication.hpp"
 
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/world/network.hpp"
@@ -18,8 +20,9 @@ Network::SeenNodes seen_nodes(const StepBuilder& step) {
   const ClusterSpec& cluster = step.job().cluster;
   Network::SeenNodes seen(static_cast<std::size_t>(cluster.nodes), false);
   for (int rank = 0; rank < step.ranks(); ++rank)
-    for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
-      seen[static_cast<std::size_t>(cluster.node_of(p.rank(tp, 0, rank)))] = true;
+    for (int cp = 0; cp < p.context_parallel_size; ++cp)
+      for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
+        seen[static_cast<std::size_t>(cluster.node_of(p.rank(tp, 0, rank, cp)))] = true;
   return seen;
 }
 
@@ -55,8 +58,9 @@ RouteId Communication::p2p_route(int replica, int from_rank, int to_rank) {
   const Parallelism& p = step_.job().parallelism;
   std::vector<std::pair<int, int>> pairs;
   for (int r : replicas_behind(replica))
-    for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
-      pairs.emplace_back(p.rank(tp, r, from_rank), p.rank(tp, r, to_rank));
+    for (int cp = 0; cp < p.context_parallel_size; ++cp)
+      for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
+        pairs.emplace_back(p.rank(tp, r, from_rank, cp), p.rank(tp, r, to_rank, cp));
   known = step_.program().add_route(costs_.network.messages(pairs, Bytes{1}, seen_));
   return *known;
 }
@@ -66,9 +70,69 @@ std::vector<TaskId> Communication::add_collective(int rank, costs::CollectiveOp 
   return add_collective(dp_groups(step_.job().parallelism, rank), {rank}, op, bytes);
 }
 
+std::vector<std::vector<int>> Communication::groups_of(int rank, Among among) const {
+  const Parallelism& p = step_.job().parallelism;
+  const std::vector<std::vector<int>> all = dp_groups(p, rank);
+  switch (among) {
+    case Among::shards:
+      return parts_of(all, p.shard_ranks());
+    case Among::neighbours:
+      return parts_of(all, p.zero_hpz_partition_size);
+    case Among::copies:
+      return peers_of(all, p.data_parallel_replicate_degree);
+  }
+  return all;
+}
+
+costs::GroupShape Communication::shape(int rank, Among among) const {
+  return shape_of(groups_of(rank, among), step_.job().cluster);
+}
+
+// Replicas of different groups do not wait for each other, unless one stands for all.
+std::vector<TaskId> Communication::add_collective(int rank, Among among, costs::CollectiveOp op,
+                                                  std::int64_t bytes) {
+  const Parallelism& p = step_.job().parallelism;
+  const std::vector<std::vector<int>> groups = groups_of(rank, among);
+  std::vector<TaskId> tasks;
+  if (step_.replicas() == 1) {
+    add_tasks(groups, {rank}, {0}, op, bytes, tasks);
+    return tasks;
+  }
+  // By the replicas whose GPUs meet in a group.
+  std::map<std::vector<int>, std::vector<std::vector<int>>> meeting;
+  std::map<int, int> replica_of;
+  for (int r = 0; r < step_.replicas(); ++r)
+    for (const std::vector<int>& group : dp_groups(p, rank, r, r + 1))
+      for (int gpu : group) replica_of[gpu] = r;
+  for (const std::vector<int>& group : groups) {
+    std::set<int> replicas;
+    for (int gpu : group) replicas.insert(replica_of[gpu]);
+    meeting[{replicas.begin(), replicas.end()}].push_back(group);
+  }
+  tasks.resize(static_cast<std::size_t>(step_.replicas()));
+  for (const auto& [replicas, of_them] : meeting) {
+    std::vector<TaskId> added;
+    add_tasks(of_them, {rank}, replicas, op, bytes, added);
+    for (std::size_t i = 0; i < replicas.size(); ++i)
+      tasks[static_cast<std::size_t>(replicas[i])] = added[i];
+  }
+  return tasks;
+}
+
 std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<int>>& groups,
                                                   const std::vector<int>& ranks,
                                                   costs::CollectiveOp op, std::int64_t bytes) {
+  std::vector<int> replicas(static_cast<std::size_t>(step_.replicas()));
+  std::iota(replicas.begin(), replicas.end(), 0);
+  std::vector<TaskId> tasks;
+  add_tasks(groups, ranks, replicas, op, bytes, tasks);
+  return tasks;
+}
+
+void Communication::add_tasks(const std::vector<std::vector<int>>& groups,
+                              const std::vector<int>& ranks, const std::vector<int>& replicas,
+                              costs::CollectiveOp op, std::int64_t bytes,
+                              std::vector<TaskId>& tasks) {
   Program& program = step_.program();
   const costs::GroupShape shape = shape_of(groups, step_.job().cluster);
   const Bytes sent = sent_by_each(op, Bytes{bytes}, shape.ranks);
@@ -81,13 +145,11 @@ std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<
                              : op == costs::CollectiveOp::all_reduce ? "dp all-reduce"
                                                                      : "dp reduce-scatter");
   task.transfer = program.add_transfer(ring_route(groups), sent / kRingBytes);
-  std::vector<TaskId> tasks;
-  for (int r = 0; r < step_.replicas(); ++r)
+  for (int r : replicas)
     for (int rank : ranks) {
       task.stream = Program::stream(step_.device(r, rank), StreamKind::dp);
       tasks.push_back(program.add(task));
     }
-  return tasks;
 }
 
 // Buckets of parameters go round the same rings.

@@ -27,12 +27,23 @@ class Communication {
 
   // One collective over the replicas of a pipeline rank, `bytes` on one GPU: a task per replica.
   std::vector<TaskId> add_collective(int rank, costs::CollectiveOp op, std::int64_t bytes);
+  // Sharded parameters: among the GPUs that share one copy, among so many neighbours of them, or
+  // among those that hold the same shard of different copies.
+  enum class Among : std::uint8_t { shards, neighbours, copies };
+  std::vector<TaskId> add_collective(int rank, Among among, costs::CollectiveOp op,
+                                     std::int64_t bytes);
+  // Where those groups sit.
+  costs::GroupShape shape(int rank, Among among) const;
   // The same over these groups of GPUs: a task per replica and one of `ranks`.
   std::vector<TaskId> add_collective(const std::vector<std::vector<int>>& groups,
                                      const std::vector<int>& ranks, costs::CollectiveOp op,
                                      std::int64_t bytes);
 
  private:
+  std::vector<std::vector<int>> groups_of(int rank, Among among) const;
+  void add_tasks(const std::vector<std::vector<int>>& groups, const std::vector<int>& ranks,
+                 const std::vector<int>& replicas, costs::CollectiveOp op, std::int64_t bytes,
+                 std::vector<TaskId>& tasks);
   RouteId p2p_route(int replica, int from_rank, int to_rank);
   RouteId ring_route(const std::vector<std::vector<int>>& groups);
   std::vector<int> replicas_behind(int replica) const;

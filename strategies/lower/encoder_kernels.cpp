@@ -42,7 +42,7 @@ std::vector<EncoderKernel> encoder_kernels(costs::LayerCosts& costs, const Chunk
   };
   const auto add_layer = [&](const PlannedLayer& planned) {
     const auto layer = static_cast<std::uint32_t>(&planned - stage.data());
-    // Blocks of a stage are mostly alike: those that follow one are not looked for.
+    // Most blocks of a stage are like the one before: only the first is looked for.
     if (!known || !alike(costs, *of, planned)) known = &slowest(costs, planned, wave);
     of = &planned;
     const costs::LayerCost& cost = *known;

@@ -43,7 +43,7 @@ bool by_layer(const Job& job, std::uint32_t micro_batches, int rank, const Pass&
   if (p.zero_stage == 3) return true;
   if (!in_buckets(p, rank, pass.chunk)) return false;
   return pass.forward
-             ? p.zero_stage == 1 && job.software.overlap_param_gather && pass.micro_batch == 0
+             ? p.zero_stage >= 1 && job.software.overlap_param_gather && pass.micro_batch == 0
              : job.software.overlap_grad_reduce && pass.micro_batch == micro_batches - 1;
 }
 
@@ -124,7 +124,7 @@ TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
     issuing.last = step_.program().add(task);
     if (!first) first = issuing.last;
   };
-  if (pass.forward && !software.overlap_p2p)
+  if (pass.forward && !software.overlap_p2p && !software.cuda_graphs)
     add(TaskKind::host, to_time(software.host_time_per_forward), {});
   const bool shards =
       software.scatter_gather_p2p && !p.sequence_parallel && p.tensor_model_parallel_size > 1;
@@ -178,9 +178,10 @@ Segment Passes::add_compute(DeviceId device, const Pass& pass, const ChunkCost& 
 }
 
 Segment Passes::add_kernels(Issuing& issuing, const PlannedLayer& planned, const Pass& pass) {
-  // Blocks of a chunk are mostly alike: those that follow one are not looked up.
-  if (!issuing.cost || !alike(costs_.models.layers, issuing.cost_of, planned)) {
-    issuing.cost = &costs_.models.layers.cost(
+  // Most blocks of a chunk are like the one before: only the first is looked up.
+  costs::LayerCosts& layers = costs_.models.layers;
+  if (!issuing.cost || !alike(layers, issuing.cost_of, planned)) {
+    issuing.cost = &layers.cost(
         planned.layer, step_.micro_batch(issuing.at.replica, pass.micro_batch), planned.recompute);
     issuing.cost_of = planned;
   }

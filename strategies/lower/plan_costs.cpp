@@ -18,7 +18,7 @@ void add(costs::KernelTotals& sum, const costs::KernelTotals& totals, int count)
 }  // namespace
 
 PlanCosts::PlanCosts(const Plan& plan, costs::LayerCosts& layers)
-    : layer_costs_(layers),
+    : layers_(layers),
       ranks_(plan.stages.size()),
       chunks_(plan.stages.front().size()),
       micro_batches_(plan.micro_batches.front().size()) {
@@ -66,7 +66,7 @@ PlanCosts::PlanCosts(const Plan& plan, costs::LayerCosts& layers)
 
 std::size_t PlanCosts::kind_of(const PlannedLayer& layer) const {
   std::size_t kind = 0;
-  while (kind < kinds_.size() && !alike(layer_costs_, kinds_[kind].planned, layer)) ++kind;
+  while (kind < kinds_.size() && !alike(layers_, kinds_[kind].planned, layer)) ++kind;
   return kind;
 }
 

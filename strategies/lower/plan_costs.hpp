@@ -12,7 +12,7 @@ namespace mllmsim::lower {
 
 // Whether two layers cost the same for the same micro-batch.
 inline bool alike(const costs::LayerCosts& costs, const PlannedLayer& a, const PlannedLayer& b) {
-  return a.recompute == b.recompute && costs.alike(a.layer, b.layer);
+  return costs.alike(a.layer, b.layer) && a.recompute == b.recompute;
 }
 
 // One pass of one micro-batch through one chunk.
@@ -28,7 +28,7 @@ struct ChunkCost {
 
 class PlanCosts {
  public:
-  // Costs of the plan's micro-batches, [replica][index].
+  // Costs of the plan's micro-batches, [replica][index]. Keeps `layers`.
   PlanCosts(const Plan& plan, costs::LayerCosts& layers);
 
   const ChunkCost& chunk(std::size_t replica, std::size_t micro_batch, std::size_t rank,
@@ -53,7 +53,7 @@ class PlanCosts {
   };
   std::size_t kind_of(const PlannedLayer& layer) const;
 
-  const costs::LayerCosts& layer_costs_;
+  const costs::LayerCosts& layers_;
   std::size_t ranks_, chunks_, micro_batches_;
   std::vector<Kind> kinds_;
   // Runs of layers of one kind, in order: kind and count, by chunk.

@@ -78,7 +78,8 @@ Outcome simulate(const Job& asked, const costs::KernelCosts& kernels, const RunO
     steps = measure_pass(job, plan, costs, options);
   else
     steps.push_back(run::measure_step(job, plan, costs, 0, shown_step(options)));
-  Outcome out = run::measure(job, plan, std::move(steps), kernels.peak());
+  Outcome out =
+      run::measure(job, plan, std::move(steps), kernels.peak(job.software.precision.format));
   out.planning = Seconds{planning.count()};
   return out;
 }

@@ -27,6 +27,12 @@ KNOWN_MISSES = {
     "Optimus (ATC 2025), small job": 0.035,
     # Warm-up is longer and waits between passes are shorter than predicted; the job's virtual stages are not stated.
     "Optimus (ATC 2025), bubbles": 0.107,
+    # Medians are met, the order is not: no MXFP8 GEMM was measured (those of fp8 stand for them), and MXFP8 comes out 2 %
+    # faster than fp8 with current scaling where it was 4 % slower; NVFP4 is 15 to 20 % too slow on GB300, 5 to 15 % too fast on GB200.
+    "Megatron-Bridge performance summary (Llama 3 8B)": 0.031,
+    "Megatron-Bridge performance summary (Llama 3 70B)": 0.037,
+    # Every row is 15 to 23 % slower than predicted, those of attention as those of GEMMs: that machine, or its software, is.
+    "SimuMax (Llama 3 cuts on 8 B200, bf16)": 0.185,
     # Length-grouped dist ratios and device-grouped tokens: the mixture stands for five sets that are not public.
     "OmniBal data ratios": 0.046,
 }
