@@ -46,6 +46,9 @@ std::vector<EncoderKernel> encoder_kernels(costs::LayerCosts& costs, const Chunk
     if (!known || !alike(costs, *of, planned)) known = &slowest(costs, planned, wave);
     of = &planned;
     const costs::LayerCost& cost = *known;
+    if (out.empty())
+      out.reserve(stage.size() *
+                  (forward ? cost.forward.size() : cost.recompute.size() + cost.backward.size()));
     const std::size_t first = out.size();
     if (forward) {
       add(cost.forward, TaskKind::forward);
