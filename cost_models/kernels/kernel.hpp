@@ -36,15 +36,22 @@ struct Attention {
   bool causal = false;
   bool backward = false;
   int generation = 0;  // of FlashAttention: 1, 2, 3, or 0 for what was measured
+  // Keys a query of causal attention sees at most, itself and those before it; 0: all.
+  std::int64_t window = 0;
+
+  // Of the whole square; of a window w < s twice the (w s - w^2 / 2) it has, as of the square.
+  double pairs(double length) const {
+    const auto w = static_cast<double>(window);
+    return window == 0 || w >= length ? length * length : w * (2 * length - w);
+  }
 
   // Matrix FLOPs of the two forward GEMMs over the full square (2.5 times as many backward). Causal
   // kernels skip half of them; model FLOPs by convention do not.
   Flops flops() const {
     double f = 0;
     for (const SequenceGroup& s : sequences)
-      f += 4.0 * static_cast<double>(s.count) * static_cast<double>(s.length) *
-           static_cast<double>(s.length) * static_cast<double>(heads) *
-           static_cast<double>(head_dim);
+      f += 4.0 * static_cast<double>(s.count) * pairs(static_cast<double>(s.length)) *
+           static_cast<double>(heads) * static_cast<double>(head_dim);
     return {backward ? 2.5 * f : f};
   }
   auto operator<=>(const Attention&) const = default;

@@ -35,13 +35,12 @@ LayerKernels head_kernels(const LayerSetting& s, const Llm& llm, std::int64_t to
   const std::int64_t vocabulary = s.vocabulary_shard(llm.vocab_size);
   const Linear logits{"logits", "logits input gradient", "logits weight gradient", t.hidden_size,
                       vocabulary};
-  KernelList forward(s);
-  norm_forward(forward, s, t.norm, s.rows(tokens), t.hidden_size);
-  column_forward(forward, s, logits, tokens);
-  cross_entropy_forward(forward, tokens, vocabulary);
-
-  KernelList backward(s);
-  if (s.has_backward()) {
+  KernelList forward(s), backward(s);
+  for (std::int64_t i = 0; i <= llm.num_nextn_predict_layers; ++i) {
+    norm_forward(forward, s, t.norm, s.rows(tokens), t.hidden_size);
+    column_forward(forward, s, logits, tokens);
+    cross_entropy_forward(forward, tokens, vocabulary);
+    if (!s.has_backward()) continue;
     cross_entropy_backward(backward, tokens, vocabulary);
     column_backward(backward, s, logits, tokens);
     norm_backward(backward, s, t.norm, s.rows(tokens), t.hidden_size);

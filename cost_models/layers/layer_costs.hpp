@@ -9,7 +9,8 @@
 // an empty backward and keeps nothing.
 //
 // Only blocks recompute; the other layers ignore it. FLOPs count the whole square of causal
-// attention, executed or not, as the usual definitions of MFU and HFU do.
+// attention, executed or not, as the usual definitions of MFU and HFU do; of a sliding window twice
+// the pairs it has, which is the same count for a window as long as the sequence.
 #pragma once
 
 #include <array>
@@ -108,6 +109,7 @@ class LayerCosts {
   TimedKernel gradient_accumulation(const Layer& layer) const;
   Flops model_flops(const Layer& layer, const MicroBatch& micro_batch) const;
   std::int64_t image_tokens(const MicroBatch& micro_batch) const;
+  std::int64_t deepstack_tokens(const MicroBatch& micro_batch) const;
 
   const Model& model_;
   Parallelism parallelism_;

@@ -32,6 +32,7 @@ Gemm weight_gradient(const Linear& l, std::int64_t tokens) {
 void weight_backward(KernelList& list, const LayerSetting& s, const Linear& l,
                      std::int64_t tokens) {
   if (s.trained) list.gemm(l.weight_gradient_name, weight_gradient(l, tokens));
+  adapter_backward(list, l, tokens);
 }
 
 }  // namespace
@@ -102,10 +103,13 @@ void KernelList::gemm_in_pieces(std::string_view name, const Gemm& gemm, Collect
 void column_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
   const Gemm gemm{tokens, l.outputs, l.inputs};
   const Bytes x = s.activation(tokens * l.inputs);
-  if (s.overlaps_forward())
-    return list.gemm_in_pieces(l.forward, gemm, CollectiveOp::all_gather, x);
-  if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, x);
-  list.gemm(l.forward, gemm);
+  if (s.overlaps_forward()) {
+    list.gemm_in_pieces(l.forward, gemm, CollectiveOp::all_gather, x);
+  } else {
+    if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, x);
+    list.gemm(l.forward, gemm);
+  }
+  adapter_forward(list, l, tokens);
 }
 
 namespace {
@@ -121,7 +125,7 @@ void gemm_and(KernelList& list, const LayerSetting& s, std::string_view name, co
 void input_gradient_of(KernelList& list, const LayerSetting& s, const Linear& l,
                        std::int64_t tokens) {
   const Gemm for_input = input_gradient(l, tokens);
-  if (s.trained && s.sequence_parallel)
+  if ((s.trained || l.adapter_rank > 0) && s.sequence_parallel)
     gemm_and(list, s, l.input_gradient_name, for_input, CollectiveOp::all_gather,
              s.activation(tokens * l.inputs));
   else
@@ -133,6 +137,7 @@ void input_gradient_of(KernelList& list, const LayerSetting& s, const Linear& l,
 void column_backward(KernelList& list, const LayerSetting& s, const Linear& l,
                      std::int64_t tokens) {
   input_gradient_of(list, s, l, tokens);
+  adapter_backward(list, l, tokens);
   const Bytes x = s.activation(tokens * l.inputs);
   const CollectiveOp reduce =
       s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
@@ -151,6 +156,7 @@ void gathered_backward(KernelList& list, const LayerSetting& s, const Linear& l,
 void row_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
   const Gemm gemm{tokens, l.outputs, l.inputs};
   const Bytes y = s.activation(tokens * l.outputs);
+  adapter_forward(list, l, tokens);
   if (s.overlaps_forward())
     return list.gemm_in_pieces(l.forward, gemm, CollectiveOp::reduce_scatter, y);
   list.gemm(l.forward, gemm);
@@ -170,6 +176,7 @@ void row_backward(KernelList& list, const LayerSetting& s, const Linear& l, std:
 
 void whole_forward(KernelList& list, const Linear& l, std::int64_t tokens) {
   list.gemm(l.forward, {tokens, l.outputs, l.inputs});
+  adapter_forward(list, l, tokens);
 }
 
 void whole_backward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {

@@ -25,10 +25,11 @@ struct LayerSetting {
   bool sequence_parallel = false;
   bool trained = true;
   bool input_gradient = true;
+  bool adapters = false;  // beside its matrices, trained
 
   std::int64_t tp() const { return tp_group.ranks; }
   bool overlaps_forward() const { return sequence_parallel && software.overlap_tp_forward; }
-  bool has_backward() const { return trained || input_gradient; }
+  bool has_backward() const { return trained || adapters || input_gradient; }
   // Rows a rank holds of a tensor outside the tensor-parallel regions.
   std::int64_t rows(std::int64_t tokens) const {
     return sequence_parallel ? ceil_div(tokens, tp()) : tokens;
@@ -87,7 +88,15 @@ class KernelList {
 struct Linear {
   std::string_view forward, input_gradient_name, weight_gradient_name;
   std::int64_t inputs = 0, outputs = 0;
+  std::int64_t adapter_rank = 0;  // of a trained adapter beside it; 0: none
+  bool dora = false;
 };
+
+// y += (x A) B with A inputs x rank, B rank x outputs. Where x is split over ranks, so is A, and
+// the sum over ranks is that of y. DoRA scales y by a learned magnitude over the norm of each
+// column of W + A B, through which no gradient flows (Liu et al. 2024, equation 11).
+void adapter_forward(KernelList& list, const Linear& linear, std::int64_t tokens);
+void adapter_backward(KernelList& list, const Linear& linear, std::int64_t tokens);
 
 // The gradient of x is always made: even in the first trained layer a norm with weights, or another
 // linear, comes before. The gradient of W is made if the layer is trained.

@@ -45,6 +45,7 @@ std::int64_t draw(const TextLength& text, data::Random& random) {
 
 data::DataSet generate(const Mixture& mixture, std::uint64_t seed) {
   data::DataSet data;
+  data.tokens_per_tile = mixture.tokens_per_tile;
   std::size_t size = 0;
   for (const MixtureSet& set : mixture.sets) size += static_cast<std::size_t>(set.samples);
   data.samples.reserve(size);

@@ -84,9 +84,12 @@ class Checker {
 
   void training() const {
     const Model& model = job_.model;
-    bool any = model.llm.trained;
+    const auto learns = [](const auto& module) {
+      return module.trained || module.blocks.adapters.lora_rank > 0;
+    };
+    bool any = learns(model.llm);
     for (const Encoder& e : model.encoders)
-      any |= e.trained || (e.projector_trained && !e.projector_sizes.empty());
+      any |= learns(e) || (e.projector_trained && !e.projector_sizes.empty());
     if (any) return;
     std::string keys = "model.llm.trained";
     for (std::size_t i = 0; i < model.encoders.size(); ++i)
@@ -96,14 +99,49 @@ class Checker {
   }
 
   void tensor_parallel() const {
+    const auto all_kinds = [&](const auto& module, const std::string& key) {
+      splits(block_kinds(module.blocks, module.other_blocks), key);
+    };
     for (std::size_t i = 0; i < job_.model.encoders.size(); ++i)
-      splits(job_.model.encoders[i].blocks, fmt::format("model.encoders.{}", i));
-    splits(job_.model.llm.blocks, "model.llm");
+      all_kinds(job_.model.encoders[i], fmt::format("model.encoders.{}", i));
+    all_kinds(job_.model.llm, "model.llm");
+  }
+
+  // An encoder for pictures of any size has no tile unless one is given.
+  void tile_sizes() const {
+    for (std::size_t i = 0; i < job_.model.encoders.size(); ++i)
+      if (job_.model.encoders[i].tokens_per_tile == 0)
+        add(fmt::format("model.encoders.{}", i),
+            "takes pictures of any size: give data with their sizes (data.set with width and "
+            "height), or the size of a tile, image_size");
+  }
+
+  // Lengths that were counted with another encoder's tokens for a tile say nothing about this one.
+  // A sample of one tile may be text alone.
+  void tokens_per_tile(const data::DataSet& set) const {
+    if (job_.model.encoders.size() != 1) return;
+    const Encoder& e = job_.model.encoders.front();
+    const std::int64_t ours = e.output_tokens_per_tile;
+    if (set.tokens_per_tile > 0 && set.tokens_per_tile != ours)
+      return add("data.set", fmt::format("counts {} LLM tokens for a tile, but {} gives {}",
+                                         set.tokens_per_tile, e.name, ours));
+    for (std::size_t i = 0; i < set.samples.size(); ++i) {
+      const data::Sample& s = set.samples[i];
+      if (s.tiles > 1 && s.tokens < s.tiles * ours)
+        return add("data.set",
+                   fmt::format("sample {} has {} tiles but {} tokens; with {} LLM tokens for each "
+                               "tile of {} it has at least {}",
+                               i + 1, s.tiles, s.tokens, ours, e.name, s.tiles * ours));
+    }
   }
 
   void data() const {
     const Data& d = job_.data;
-    if (d.set) return;  // its samples carry their own
+    if (d.set) {  // its samples carry their own
+      if (!d.set->media.empty()) return;
+      tile_sizes();
+      return tokens_per_tile(*d.set);
+    }
     const double tiles = d.tiles_per_sample;
     if (job_.model.encoders.empty()) {
       if (tiles > 0) add("data.tiles_per_sample", "the model has no encoder");
@@ -113,6 +151,7 @@ class Checker {
       add("data.tiles_per_sample", "missing: the model has an encoder");
       return;
     }
+    tile_sizes();
     for (const Encoder& e : job_.model.encoders) {
       const double image_tokens = tiles * static_cast<double>(e.output_tokens_per_tile);
       if (image_tokens > static_cast<double>(d.tokens_per_sample))
@@ -124,7 +163,11 @@ class Checker {
   }
 
  private:
-  void splits(const Transformer& t, const std::string& module) const {
+  // Kinds of block differ in their MLP alone: the widest experts are checked with the first kind.
+  void splits(const std::vector<const Transformer*>& kinds, const std::string& module) const {
+    Transformer t = *kinds.front();
+    for (const Transformer* kind : kinds)
+      if (kind->experts.num_experts > 0) t.experts = kind->experts;
     const std::int64_t tp = job_.parallelism.tensor_model_parallel_size;
     const auto divides = [&](const char* key, std::int64_t size, const char* hint) {
       if (size % tp != 0)
@@ -133,6 +176,8 @@ class Checker {
     };
     divides("hidden_size", t.hidden_size, "");
     divides("intermediate_size", t.intermediate_size, "");
+    divides("moe_intermediate_size", t.experts.moe_intermediate_size, "");
+    divides("shared_expert_intermediate_size", t.experts.shared_expert_intermediate_size, "");
     if (t.uneven_heads != UnevenHeads::refuse) return;
     divides("num_attention_heads", t.num_attention_heads, "; see uneven_heads");
     // With fewer KV heads than tp ranks, Megatron gives several ranks the same ones.

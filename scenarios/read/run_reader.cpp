@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "scenarios/data_sets/data_lengths.hpp"
+#include "scenarios/data_sets/data_media.hpp"
 #include "scenarios/data_sets/data_mixture.hpp"
 #include "scenarios/files/input_files.hpp"
 #include "sim/base/errors.hpp"
@@ -101,12 +102,18 @@ RecomputePlan read_recompute(TableReader& run, Problems& problems) {
 
 namespace {
 
-// A lengths file relative to the run's folder, or a mixture: a file there or a shipped name.
-data::DataSet load(const std::string& name, const std::filesystem::path& folder,
-                   const std::vector<std::string>& changes, std::uint64_t seed) {
-  const std::filesystem::path beside = folder / name;
+std::string beside(const std::string& name, const std::filesystem::path& folder) {
   std::error_code error;
-  const std::string found = std::filesystem::exists(beside, error) ? beside.string() : name;
+  return std::filesystem::exists(folder / name, error) ? (folder / name).string() : name;
+}
+
+// A file of lengths or of media relative to the run's folder, or a mixture: a file there or a
+// shipped name.
+data::DataSet load(const std::string& name, const std::filesystem::path& folder,
+                   const std::vector<std::string>& changes, std::uint64_t seed,
+                   const Model& model) {
+  const std::string found = beside(name, folder);
+  if (is_media_file(found)) return read_media(found, model);
   if (is_lengths_file(name)) return read_lengths(found);
   return generate(read_mixture(found, changes), seed);
 }
@@ -136,8 +143,23 @@ void check_limits(TableReader& reader, const Data& data) {
         data.keep_limits.tokens, "tokens");
 }
 
+// What decides how a model's encoders count media.
+std::string rules_text(const Model& model) {
+  std::string text;
+  for (const Encoder& e : model.encoders) {
+    const ImageRule& r = e.image;
+    text +=
+        fmt::format(" for {} {} {} {} {} {} {} {} {} {} {} {} {} {}", name_of(r.rule),
+                    e.tokens_per_tile, e.output_tokens_per_tile, e.tokens_per_output_token,
+                    r.tile_size, r.patch_size, r.min_tiles, r.max_tiles, r.thumbnail, r.most_tiles,
+                    r.min_pixels, r.max_pixels, r.temporal_patch_size, r.seconds_per_tile);
+    for (const ImageSize& g : r.grids) text += fmt::format(" {}x{}", g.height, g.width);
+  }
+  return text;
+}
+
 Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std::uint64_t seed,
-                   InputFiles& files, Problems& problems) {
+                   const Model& model, InputFiles& files, Problems& problems) {
   Data data;
   std::string name;
   std::vector<std::string> changes;
@@ -152,13 +174,15 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
   reader.read("keep_tiles", data.keep_limits.tiles);
   reader.read("keep_tokens", data.keep_limits.tokens);
   reader.read("steps", data.steps, {0, 1e9});
-  if (max_tiles > 0 && named && is_lengths_file(name))
+  const bool is_file = is_lengths_file(name) || is_media_file(beside(name, folder));
+  if (max_tiles > 0 && named && is_file)
     reader.problem("max_tiles", "a lengths file is as it is; only mixtures take this");
   if (!named || name.empty()) return data;
   try {
-    const std::string what =
+    std::string what =
         fmt::format("{} {} seed {}", (folder / name).string(), fmt::join(changes, " "), seed);
-    data.set = files.data_set(what, [&] { return load(name, folder, changes, seed); });
+    if (is_media_file(beside(name, folder))) what += rules_text(model);
+    data.set = files.data_set(what, [&] { return load(name, folder, changes, seed, model); });
     data.samples = static_cast<double>(data.set->samples.size());
     check_limits(reader, data);
   } catch (const UserError& error) {
@@ -170,10 +194,10 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
 }  // namespace
 
 Data read_data(const Node& table, bool lengths_required, const std::filesystem::path& folder,
-               std::uint64_t seed, InputFiles& files, Problems& problems) {
+               std::uint64_t seed, const Model& model, InputFiles& files, Problems& problems) {
   constexpr Range kSamples{1, 1e15}, kTokens{1, 1e7}, kTiles{0, 1e5};
   TableReader reader(table, "data", problems);
-  if (reader.has("set")) return read_data_set(reader, folder, seed, files, problems);
+  if (reader.has("set")) return read_data_set(reader, folder, seed, model, files, problems);
   Data data;
   double tokens = 0;
   bool equal_batch = false;

@@ -72,9 +72,15 @@ class RunReader {
       job_.software = read_software(table(reader, "software"), problems_);
     else
       reader.find("software");
+    const std::size_t before_model = problems_.count();
+    if (const Node* model = resolved(reader, "model")) {
+      job_.model = read_model(*model, "model", problems_);
+      if (job_.model.name.empty()) job_.model.name = job_.name;  // written out in the run
+    }
+    model_right_ = problems_.count() == before_model && !unresolved_.contains("model");
     const std::size_t before_data = problems_.count();
     job_.data = read_data(table(reader, "data"), !job_.given_times, out_.file.parent_path(),
-                          job_.seed, files_, problems_);
+                          job_.seed, job_.model, files_, problems_);
     data_right_ = problems_.count() == before_data;
     const std::size_t before_strategy = problems_.count();
     read_strategy(reader, job_, problems_);
@@ -104,13 +110,9 @@ class RunReader {
     }
   }
 
-  // Model, cluster and parallelism: what one leaves out follows from the others.
+  // Cluster and parallelism: what one leaves out follows from the others.
   void read_model_and_cluster(TableReader& reader) {
     const std::size_t before = problems_.count();
-    if (const Node* model = resolved(reader, "model")) {
-      job_.model = read_model(*model, "model", problems_);
-      if (job_.model.name.empty()) job_.model.name = job_.name;  // written out in the run
-    }
     const WrittenParallelism written = read_parallelism(table(reader, "parallelism"), problems_);
     job_.parallelism = written.sizes;
     const std::int64_t model_gpus = std::int64_t{written.sizes.tensor_model_parallel_size} *
@@ -120,7 +122,7 @@ class RunReader {
     else if (model_gpus * written.data_parallel_size.value_or(1) <= kMostGpus)
       job_.cluster =
           cluster_of(static_cast<int>(model_gpus * written.data_parallel_size.value_or(1)));
-    if (problems_.count() != before || !unresolved_.empty()) return;
+    if (problems_.count() != before || !model_right_ || !unresolved_.empty()) return;
     derive_data_parallel(written, model_gpus);
     derive_virtual_stages(written);
     if (problems_.count() != before) return;
@@ -204,7 +206,7 @@ class RunReader {
   Job& job_;
   InputFiles& files_;
   Problems& problems_;
-  bool data_right_ = true, strategy_right_ = true;
+  bool model_right_ = true, data_right_ = true, strategy_right_ = true;
 };
 
 // Names and words for people make no other model.

@@ -1,13 +1,35 @@
 #include "strategies/lower/communication.hpp"
 
 #include <numeric>
-#include <set>
 
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/world/network.hpp"
 #include "strategies/lower/groups.hpp"
 
 namespace mllmsim::lower {
+namespace {
+
+constexpr Bytes kRingBytes{1LL << 40};  // of the collectives that routes are made for
+
+// A single simulated replica sees its own nodes; several see all.
+Network::SeenNodes seen_nodes(const StepBuilder& step) {
+  if (step.replicas() > 1) return {};
+  const Parallelism& p = step.job().parallelism;
+  const ClusterSpec& cluster = step.job().cluster;
+  Network::SeenNodes seen(static_cast<std::size_t>(cluster.nodes), false);
+  for (int rank = 0; rank < step.ranks(); ++rank)
+    for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
+      seen[static_cast<std::size_t>(cluster.node_of(p.rank(tp, 0, rank)))] = true;
+  return seen;
+}
+
+}  // namespace
+
+Communication::Communication(StepBuilder& step, const CostContext& costs)
+    : step_(step),
+      costs_(costs),
+      seen_(seen_nodes(step)),
+      p2p_routes_(std::size_t{step.program().devices()} * static_cast<std::size_t>(step.ranks())) {}
 
 Message Communication::message(int replica, int from_rank, int to_rank, Bytes bytes_per_gpu) {
   const Parallelism& p = step_.job().parallelism;
@@ -16,22 +38,27 @@ Message Communication::message(int replica, int from_rank, int to_rank, Bytes by
                          cluster.domain_of(p.rank(0, replica, to_rank));
   Message message;
   // Others on the same NIC are not part of this time: the simulation shares links.
-  message.time = to_time(costs_.kernels.point_to_point({bytes_per_gpu, same_node, 1}).time);
-  message.links = p2p_links(replica, from_rank, to_rank);
-  for (LinkUse& use : message.links) use.bytes = Bytes{use.bytes.value * bytes_per_gpu.value};
+  const auto [known, added] = p2p_times_.try_emplace({bytes_per_gpu, same_node});
+  if (added)
+    known->second = to_time(costs_.kernels.point_to_point({bytes_per_gpu, same_node, 1}).time);
+  message.time = known->second;
+  message.route = p2p_route(replica, from_rank, to_rank);
+  message.factor = static_cast<double>(bytes_per_gpu.value);
   return message;
 }
 
-const std::vector<LinkUse>& Communication::p2p_links(int replica, int from_rank, int to_rank) {
-  std::vector<LinkUse>& links = p2p_links_[{step_.device(replica, from_rank).value, to_rank}];
-  if (!links.empty()) return links;
+RouteId Communication::p2p_route(int replica, int from_rank, int to_rank) {
+  std::optional<RouteId>& known = p2p_routes_[std::size_t{step_.device(replica, from_rank).value} *
+                                                  static_cast<std::size_t>(step_.ranks()) +
+                                              static_cast<std::size_t>(to_rank)];
+  if (known) return *known;
   const Parallelism& p = step_.job().parallelism;
   std::vector<std::pair<int, int>> pairs;
   for (int r : replicas_behind(replica))
     for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
       pairs.emplace_back(p.rank(tp, r, from_rank), p.rank(tp, r, to_rank));
-  links = seen_by(replica, costs_.network.messages(pairs, Bytes{1}));
-  return links;
+  known = step_.program().add_route(costs_.network.messages(pairs, Bytes{1}, seen_));
+  return *known;
 }
 
 std::vector<TaskId> Communication::add_collective(int rank, costs::CollectiveOp op,
@@ -53,7 +80,7 @@ std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<
   task.label = program.label(op == costs::CollectiveOp::all_gather   ? "dp all-gather"
                              : op == costs::CollectiveOp::all_reduce ? "dp all-reduce"
                                                                      : "dp reduce-scatter");
-  task.transfer = program.add_transfer(ring_links(groups, sent));
+  task.transfer = program.add_transfer(ring_route(groups), sent / kRingBytes);
   std::vector<TaskId> tasks;
   for (int r = 0; r < step_.replicas(); ++r)
     for (int rank : ranks) {
@@ -64,17 +91,11 @@ std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<
 }
 
 // Buckets of parameters go round the same rings.
-std::vector<LinkUse> Communication::ring_links(const std::vector<std::vector<int>>& groups,
-                                               Bytes bytes) {
-  constexpr Bytes kUnit{1LL << 40};
-  auto& unit = ring_links_[{groups.size(), groups.front()}];
-  if (unit.empty()) {
-    unit = costs_.network.rings(groups, kUnit);
-    if (step_.replicas() == 1) unit = seen_by(0, std::move(unit));
-  }
-  std::vector<LinkUse> links = unit;
-  for (LinkUse& use : links) use.bytes = scaled(use.bytes, bytes / kUnit);
-  return links;
+RouteId Communication::ring_route(const std::vector<std::vector<int>>& groups) {
+  const auto [known, added] = ring_routes_.try_emplace({groups.size(), groups.front()});
+  if (!added) return known->second;
+  known->second = step_.program().add_route(costs_.network.rings(groups, kRingBytes, seen_));
+  return known->second;
 }
 
 // Those whose GPUs a simulated replica stands for.
@@ -83,19 +104,6 @@ std::vector<int> Communication::replicas_behind(int replica) const {
   std::vector<int> all(static_cast<std::size_t>(step_.job().parallelism.data_parallel_size));
   std::iota(all.begin(), all.end(), 0);
   return all;
-}
-
-std::vector<LinkUse> Communication::seen_by(int replica, std::vector<LinkUse> uses) const {
-  const Parallelism& p = step_.job().parallelism;
-  std::set<int> nodes;
-  for (int rank = 0; rank < step_.ranks(); ++rank)
-    for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
-      nodes.insert(step_.job().cluster.node_of(p.rank(tp, replica, rank)));
-  std::erase_if(uses, [&](const LinkUse& use) {
-    const auto node = costs_.network.node_of(use.link);
-    return node && !nodes.contains(*node);
-  });
-  return uses;
 }
 
 }  // namespace mllmsim::lower

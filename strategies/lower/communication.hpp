@@ -7,10 +7,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "cost_models/kernels/kernel.hpp"
 #include "cost_models/kernels/kernel_costs.hpp"
+#include "sim/world/network.hpp"
 #include "strategies/job/cost_context.hpp"
 #include "strategies/lower/step_builder.hpp"
 
@@ -18,7 +20,7 @@ namespace mllmsim::lower {
 
 class Communication {
  public:
-  Communication(StepBuilder& step, const CostContext& costs) : step_(step), costs_(costs) {}
+  Communication(StepBuilder& step, const CostContext& costs);
 
   // Every tp rank sends this much to its peer.
   Message message(int replica, int from_rank, int to_rank, Bytes bytes_per_gpu);
@@ -31,17 +33,18 @@ class Communication {
                                      std::int64_t bytes);
 
  private:
-  const std::vector<LinkUse>& p2p_links(int replica, int from_rank, int to_rank);
-  std::vector<LinkUse> ring_links(const std::vector<std::vector<int>>& groups, Bytes bytes);
+  RouteId p2p_route(int replica, int from_rank, int to_rank);
+  RouteId ring_route(const std::vector<std::vector<int>>& groups);
   std::vector<int> replicas_behind(int replica) const;
-  std::vector<LinkUse> seen_by(int replica, std::vector<LinkUse> uses) const;
 
   StepBuilder& step_;
   const CostContext& costs_;
-  // By device and rank it sends to; bytes of a 1-byte message.
-  std::map<std::pair<std::uint32_t, int>, std::vector<LinkUse>> p2p_links_;
-  // By number of groups and members of the first; bytes of a 1-TiB collective.
-  std::map<std::pair<std::size_t, std::vector<int>>, std::vector<LinkUse>> ring_links_;
+  Network::SeenNodes seen_;
+  std::map<std::pair<Bytes, bool>, Time> p2p_times_;  // by size, and whether in a node
+  // By device and rank it sends to; of a 1-byte message.
+  std::vector<std::optional<RouteId>> p2p_routes_;
+  // By number of groups and members of the first; of 1 TiB sent by each.
+  std::map<std::pair<std::size_t, std::vector<int>>, RouteId> ring_routes_;
 };
 
 }  // namespace mllmsim::lower

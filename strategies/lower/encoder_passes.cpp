@@ -1,7 +1,5 @@
 #include "strategies/lower/encoder_passes.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "cost_models/kernels/kernel_costs.hpp"
@@ -84,7 +82,7 @@ void EncoderPasses::issue_kernel(Device& device, DeviceId id, const EncoderPass&
   task.duration = k.kernel.time;
   if (tp_bubble && !k.kernel.communication) task.duration = scaled(task.duration, slowdown_);
   task.kind = k.kind;
-  task.label = step_.label(fmt::format("encoder {}", k.kernel.name));
+  task.label = step_.label("encoder ", k.kernel.name);
   task.micro_batch = static_cast<std::int32_t>(plan_.waves[pass.wave].micro_batches.front());
   task.in_backward = !pass.forward;
   task.memory_at_start = k.memory_at_start;

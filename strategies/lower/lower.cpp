@@ -29,10 +29,15 @@ void add_step(StepBuilder& step, const ModelledCosts& costs) {
   Passes passes(step, costs, sharded, [&](const Position& llm) {
     if (encoders) encoders->issue_before(llm);
   });
+  const auto replicas = static_cast<std::size_t>(step.replicas());
   for (int replica = 0; replica < step.replicas(); ++replica)
     for (int rank = 0; rank < step.ranks(); ++rank) {
       passes.add(replica, rank);
       if (encoders) encoders->issue_rest(replica, rank);
+      if (replicas > 1 && replica == 0 &&
+          rank == step.ranks() - 1)  // the others have about as many
+        step.program().reserve(step.program().tasks().size() * replicas * 5 / 4,
+                               step.program().dependencies().size() * replicas * 5 / 4);
     }
   add_pipeline(step, models.layers, communication);
   if (encoders) add_encoder_transfers(step, communication, *encoders);

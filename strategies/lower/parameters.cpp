@@ -3,8 +3,9 @@
 namespace mllmsim::lower {
 
 std::int64_t parameters_per_gpu(const Job& job, const PlannedLayer& planned, bool only_trained) {
-  if (only_trained && !trained(job.model, planned.layer)) return 0;
-  return parameters_per_rank(job.model, planned.layer, job.parallelism.tensor_model_parallel_size);
+  const int tp = job.parallelism.tensor_model_parallel_size;
+  return only_trained ? trained_parameters_per_rank(job.model, planned.layer, tp)
+                      : parameters_per_rank(job.model, planned.layer, tp);
 }
 
 std::int64_t parameters_per_gpu(const Job& job, const Chunk& chunk, bool only_trained) {

@@ -13,7 +13,7 @@ namespace {
 
 TaskKind kind_of(const Pass& pass) { return pass.forward ? TaskKind::forward : TaskKind::backward; }
 
-std::string_view label_of(const Model& model, const Chunk& layers) {
+const char* label_of(const Model& model, const Chunk& layers) {
   if (layers.empty()) return "empty";
   if (is_llm(model, layers.front().layer)) return "llm";
   return is_llm(model, layers.back().layer) ? "encoder + llm" : "encoder";
@@ -56,7 +56,7 @@ Passes::Passes(StepBuilder& step, const ModelledCosts& costs, ShardedLayers& sha
       granularity_(step.plan().encoders ? Granularity::kernel : step.job().granularity) {}
 
 void Passes::add(int replica, int rank) {
-  Issuing issuing{step_.device(replica, rank), {replica, rank}, {}};
+  Issuing issuing{step_.device(replica, rank), {replica, rank}, {}, nullptr, {}};
   for (const Pass& pass : step_.schedule(rank)) {
     issuing.at.kernel = 0;
     PassTasks tasks = add_pass(issuing, pass);
@@ -81,6 +81,7 @@ void Passes::keep_output(const Position& at, const Pass& pass, const PassTasks& 
 
 PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
   PassTasks out;
+  issuing.cost = nullptr;
   before_kernel_(issuing.at);
   out.start = add_start(issuing, pass);
   const bool by_stage = granularity_ == Granularity::stage;
@@ -113,7 +114,7 @@ TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
   const int rank = issuing.at.rank;
   if (step_.ranks() == 1) return {};
   Task task = step_.task_of(pass, issuing.device, StreamKind::compute, TaskKind::host,
-                            step_.label("start of a pass"));
+                            step_.label("start of a pass", ""));
   TaskId first;
   const auto add = [&](TaskKind kind, Time time, Time communication) {
     if (time == Time{}) return;
@@ -128,15 +129,19 @@ TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
   const bool shards =
       software.scatter_gather_p2p && !p.sequence_parallel && p.tensor_model_parallel_size > 1;
   if (const auto from = step_.stage_before(rank, pass); from && shards) {
-    costs::LayerCosts& layers = costs_.models.layers;
-    const Bytes bytes = boundary(step_, layers, *from, step_.stage(rank, pass),
+    const Bytes bytes = boundary(step_, costs_.models.layers, *from, step_.stage(rank, pass),
                                  step_.micro_batch(issuing.at.replica, pass.micro_batch));
-    const Time gather = bytes.value > 0 ? layers.tp_gather(bytes) : Time{};
-    text_.assign(label_of(step_.job().model, step_.chunk(rank, pass.chunk))).append(" input");
-    task.label = step_.label(text_);
+    const Time gather = gather_time(bytes);
+    task.label = step_.label(label_of(step_.job().model, step_.chunk(rank, pass.chunk)), " input");
     add(kind_of(pass), gather, gather);
   }
   return first;
+}
+
+Time Passes::gather_time(Bytes bytes) {
+  const auto [known, added] = gathers_.try_emplace(bytes);
+  if (added && bytes.value > 0) known->second = costs_.models.layers.tp_gather(bytes);
+  return known->second;
 }
 
 Segment Passes::add_chunk(const Issuing& issuing, const Pass& pass) {
@@ -162,7 +167,7 @@ Segment Passes::add_compute(DeviceId device, const Pass& pass, const ChunkCost& 
                             const Chunk& layers) {
   const costs::KernelTotals& kernels = pass.forward ? cost.forward : cost.backward;
   Task task = step_.task_of(pass, device, StreamKind::compute, kind_of(pass),
-                            step_.label(label_of(step_.job().model, layers)));
+                            step_.label(label_of(step_.job().model, layers), ""));
   task.duration = kernels.time;
   task.communication = kernels.communication;
   if (!pass.forward) task.recompute = cost.recompute;
@@ -173,17 +178,21 @@ Segment Passes::add_compute(DeviceId device, const Pass& pass, const ChunkCost& 
 }
 
 Segment Passes::add_kernels(Issuing& issuing, const PlannedLayer& planned, const Pass& pass) {
-  const costs::LayerCost& cost = costs_.models.layers.cost(
-      planned.layer, step_.micro_batch(issuing.at.replica, pass.micro_batch), planned.recompute);
+  // Blocks of a chunk are alike: only the first is looked up.
+  if (!issuing.cost || !alike(issuing.cost_of, planned)) {
+    issuing.cost = &costs_.models.layers.cost(
+        planned.layer, step_.micro_batch(issuing.at.replica, pass.micro_batch), planned.recompute);
+    issuing.cost_of = planned;
+  }
+  const costs::LayerCost& cost = *issuing.cost;
   Segment segment{{}, {}, planned};
   const char* part = is_llm(step_.job().model, planned.layer) ? "llm " : "encoder ";
   const auto add = [&](const costs::TimedKernel& kernel, TaskKind kind) {
     before_kernel_(issuing.at);
     ++issuing.at.kernel;
-    text_.assign(part).append(kernel.name);
     Task task = step_.task_of(
         pass, issuing.device, kernel.communication ? StreamKind::tp : StreamKind::compute,
-        kernel.communication ? TaskKind::tp_collective : kind, step_.label(text_));
+        kernel.communication ? TaskKind::tp_collective : kind, step_.label(part, kernel.name));
     task.duration = kernel.time;
     segment.last = issuing.last = step_.add_after(issuing.last, task);
     if (!segment.first) segment.first = segment.last;

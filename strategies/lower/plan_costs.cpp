@@ -8,11 +8,6 @@
 namespace mllmsim::lower {
 namespace {
 
-bool alike(const PlannedLayer& a, const PlannedLayer& b) {
-  return a.layer.kind == b.layer.kind && a.layer.module == b.layer.module &&
-         a.recompute == b.recompute;
-}
-
 void add(costs::KernelTotals& sum, const costs::KernelTotals& totals, int count) {
   sum.time += totals.time * count;
   sum.communication += totals.communication * count;

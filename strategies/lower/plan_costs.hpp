@@ -10,6 +10,12 @@
 
 namespace mllmsim::lower {
 
+// Whether two layers cost the same for the same micro-batch.
+inline bool alike(const PlannedLayer& a, const PlannedLayer& b) {
+  return a.layer.kind == b.layer.kind && a.layer.module == b.layer.module &&
+         a.recompute == b.recompute;
+}
+
 // One pass of one micro-batch through one chunk.
 struct ChunkCost {
   costs::KernelTotals forward, backward;  // backward with its recompute

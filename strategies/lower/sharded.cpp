@@ -39,7 +39,7 @@ void ShardedLayers::slow_beside_collectives(DeviceId device, const Pass& pass, S
   if (lost == Time{}) return;
   Task task = step_.task_of(pass, device, StreamKind::compute,
                             pass.forward ? TaskKind::forward : TaskKind::backward,
-                            step_.label("slowed by dp collectives"));
+                            step_.label("slowed by dp collectives", ""));
   task.duration = lost;
   segment.last = step_.add_after(segment.last, task);
 }

@@ -7,6 +7,8 @@
 namespace mllmsim::data {
 namespace {
 
+constexpr std::size_t kFetched = 32;  // items on their way from memory
+
 class Pool {
  public:
   Pool(std::span<const Sample> samples, const PackLimits& limits, Packing& packing)
@@ -40,7 +42,15 @@ class Pool {
       first = end;
       load = {};
     };
+    // Which item is drawn depends on the generator alone, so it is fetched before its turn.
+    Random drawn = random;
+    const auto fetch = [&](std::size_t i) {
+      if (i < size)
+        __builtin_prefetch(&items_[i + drawn.below(static_cast<std::uint32_t>(size - i))], 1);
+    };
+    for (std::size_t i = 0; i < kFetched; ++i) fetch(i);
     for (std::size_t i = 0; i < size; ++i) {
+      fetch(i + kFetched);
       std::swap(items_[i], items_[i + random.below(static_cast<std::uint32_t>(size - i))]);
       const Sample& next = items_[i].sample;
       if (load.tiles + next.tiles > limits_.tiles || load.tokens + next.tokens > limits_.tokens)

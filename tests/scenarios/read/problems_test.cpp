@@ -54,9 +54,9 @@ TEST(Problems, MissingKeyPointsAtItsTable) {
 
 TEST(Problems, MissingTables) {
   EXPECT_EQ(problems_in("seed = 1"),
+            "run.toml:1:1: model: missing: name one (`mllmsim list` shows them) or write it out\n"
             "run.toml:1:1: data.tokens_per_sample: missing, and it has no default\n"
             "run.toml:1:1: data.samples: missing: give it, or tokens for the whole run\n"
-            "run.toml:1:1: model: missing: name one (`mllmsim list` shows them) or write it out\n"
             "run.toml:1:1: parallelism.global_batch_size: missing, and it has no default\n"
             "run.toml:1:1: cluster: missing: name one (`mllmsim list` shows them) or write it out");
 }
