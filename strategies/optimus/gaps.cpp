@@ -1,6 +1,7 @@
 #include "strategies/optimus/gaps.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace mllmsim::optimus {
 namespace {
@@ -21,21 +22,29 @@ GapList::Block::Block(std::vector<Gap> of)
 
 GapList::GapList(const std::vector<Gap>& gaps) {
   blocks_.reserve(gaps.size() / kBlock + 1);
-  for (auto at = gaps.begin(); at != gaps.end();) {
-    const auto end = at + std::min<std::ptrdiff_t>(kBlock, gaps.end() - at);
-    blocks_.emplace_back(std::vector<Gap>(at, end));
-    at = end;
+  insert(0, gaps);
+}
+
+void GapList::insert(std::size_t at, std::span<const Gap> gaps) {
+  const std::size_t first = blocks_.size();
+  for (; !gaps.empty(); gaps = gaps.subspan(std::min(kBlock, gaps.size()))) {
+    const auto part = gaps.first(std::min(kBlock, gaps.size()));
+    blocks_.emplace_back(std::vector<Gap>(part.begin(), part.end()));
   }
+  const auto place = order_.begin() + static_cast<std::ptrdiff_t>(at);
+  const auto added = order_.insert(place, blocks_.size() - first, 0);
+  std::iota(added, added + static_cast<std::ptrdiff_t>(blocks_.size() - first),
+            static_cast<std::uint32_t>(first));
 }
 
 std::size_t GapList::block_at(Time time, std::size_t from) const {
-  const auto ends_by = [&](const Block& b) { return b.gaps->back().to <= time; };
+  const auto ends_by = [&](std::uint32_t b) { return blocks_[b].gaps->back().to <= time; };
   std::size_t step = 1;  // most often it is near
-  while (from + step < blocks_.size() && ends_by(blocks_[from + step])) from += step, step *= 2;
-  const auto begin = blocks_.begin() + static_cast<std::ptrdiff_t>(from);
+  while (from + step < order_.size() && ends_by(order_[from + step])) from += step, step *= 2;
+  const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(from);
   const auto end =
-      blocks_.begin() + static_cast<std::ptrdiff_t>(std::min(blocks_.size(), from + step + 1));
-  return static_cast<std::size_t>(std::partition_point(begin, end, ends_by) - blocks_.begin());
+      order_.begin() + static_cast<std::ptrdiff_t>(std::min(order_.size(), from + step + 1));
+  return static_cast<std::size_t>(std::partition_point(begin, end, ends_by) - order_.begin());
 }
 
 std::size_t GapList::gap_at(const Block& block, Time time) {
@@ -53,7 +62,8 @@ void GapList::take(std::span<const Gap> taken) {
 
 // Returns how many of `taken` lie in the block.
 std::size_t GapList::take_from_block(std::size_t at, std::span<const Gap> taken) {
-  const std::shared_ptr<const std::vector<Gap>> before = blocks_[at].gaps;
+  Block& block = blocks_[order_[at]];
+  const std::shared_ptr<const std::vector<Gap>> before = block.gaps;
   std::vector<Gap> left;
   left.reserve(before->size() + std::min(taken.size(), before->size()));
   std::size_t next = 0;
@@ -64,34 +74,33 @@ std::size_t GapList::take_from_block(std::size_t at, std::span<const Gap> taken)
     }
     if (g.to > g.from) left.push_back(g);
   }
-  const auto place = blocks_.begin() + static_cast<std::ptrdiff_t>(at);
-  if (left.empty()) {
-    blocks_.erase(place);
-  } else if (left.size() <= 2 * kBlock) {
-    *place = Block(std::move(left));
+  const std::span<const Gap> all(left);
+  if (all.empty()) {
+    order_.erase(order_.begin() + static_cast<std::ptrdiff_t>(at));
+  } else if (all.size() <= 2 * kBlock) {
+    block = Block(std::move(left));
   } else {
-    std::vector<Block> cut = std::move(GapList(left).blocks_);
-    *place = std::move(cut.front());
-    blocks_.insert(place + 1, std::make_move_iterator(cut.begin() + 1),
-                   std::make_move_iterator(cut.end()));
+    block = Block({all.begin(), all.begin() + kBlock});
+    insert(at + 1, all.subspan(kBlock));
   }
   return next;
 }
 
 std::vector<Gap> GapList::gaps() const {
   std::vector<Gap> all;
-  for (const Block& b : blocks_) all.insert(all.end(), b.gaps->begin(), b.gaps->end());
+  for (const std::uint32_t b : order_)
+    all.insert(all.end(), blocks_[b].gaps->begin(), blocks_[b].gaps->end());
   return all;
 }
 
 GapCursor::GapCursor(const GapList& gaps, Time from)
     : gaps_(gaps), block_(gaps.block_at(from)), free_(from) {
-  gap_ = GapList::gap_at(gaps.blocks_[block_], from);
+  gap_ = GapList::gap_at(gaps.block(block_), from);
 }
 
 Gap GapCursor::place(Time earliest, Time duration, Time slowed) {
   for (;; ++block_, gap_ = 0) {
-    const GapList::Block& block = gaps_.blocks_[block_];
+    const GapList::Block& block = gaps_.block(block_);
     if (!block.may_fit(duration, slowed) || block.gaps->back().to < earliest) continue;
     const std::vector<Gap>& gaps = *block.gaps;
     for (; gap_ < gaps.size(); ++gap_) {

@@ -4,9 +4,12 @@
 // collective beside it. Placing only finds a place; GapList::take makes it occupied.
 //
 // A step has millions of gaps and kernels. So gaps lie in blocks of a bounded size: placing passes
-// over a block whose longest gap is too short, and taking a place touches its block alone.
+// over a block whose longest gap is too short, and taking a place touches its block alone. Blocks
+// stay where they are made and a list of numbers says their order: a new one in the middle moves
+// numbers, not blocks.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -49,8 +52,12 @@ class GapList {
   std::size_t block_at(Time time, std::size_t from = 0) const;
   static std::size_t gap_at(const Block& block, Time time);
   std::size_t take_from_block(std::size_t block, std::span<const Gap> taken);
+  const Block& block(std::size_t at) const { return blocks_[order_[at]]; }
+  // New blocks of these gaps, from place `at` of the order on.
+  void insert(std::size_t at, std::span<const Gap> gaps);
 
   std::vector<Block> blocks_;
+  std::vector<std::uint32_t> order_;  // in time order, numbers of blocks that hold gaps
 };
 
 // How far the kernels of one pass have been placed; only ever moves on. Nothing is taken meanwhile.
