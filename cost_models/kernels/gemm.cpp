@@ -13,11 +13,12 @@ constexpr double kSmallestSplitK = 128;
 
 // Tensor cores are fed by loads of 16 bytes, 8 values of 2. Matrices of a batch that are cut out of
 // larger ones, as heads are, start wherever their width ends: with 4 or 2 values in a row that are
-// aligned it takes twice or four times as many loads.
+// aligned it takes twice or four times as many loads. How many rows there are does not matter: m,
+// or k of a weight gradient.
 double unaligned_slowdown(const Gemm& g) {
   if (g.batch == 1) return 1;
-  const std::int64_t sizes = g.m | g.n | g.k;
-  return sizes % 8 == 0 ? 1 : sizes % 4 == 0 ? 2 : 4;
+  const std::int64_t widths = g.n | (g.pass == GemmPass::weight_gradient ? g.m : g.k);
+  return widths % 8 == 0 ? 1 : widths % 4 == 0 ? 2 : 4;
 }
 
 }  // namespace

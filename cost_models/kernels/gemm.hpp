@@ -9,7 +9,7 @@
 //
 // b is the bytes of an input (2 in bf16), peak that of the inputs' format. c is 2 bytes (bf16
 // output), or 8 for a weight gradient, which reads and writes an fp32 main gradient. Batches of
-// sizes that are no multiples of 8 load less at a time (an estimate: 2 or 4 x as long). The derate
+// widths that are no multiples of 8 load less at a time (an estimate: 2 or 4 x as long). The derate
 // is the clock falling under sustained power. A pass has a further factor.
 //
 // Every format has parameters of its own. Where it was not measured, those of fp8 stand for formats
