@@ -161,7 +161,8 @@ std::vector<SavedTensor> head_activations(const LayerSetting& s, const Llm& llm,
   Saved saved(s);
   saved.add_norm(llm.blocks.norm, "final norm input", values);
   saved.add_if(s.trained, "logits input", values, kBf16);
-  saved.add("softmax in fp32", tokens * s.vocabulary_shard(llm.vocab_size), kFp32);
+  saved.add("softmax or logits", tokens * s.vocabulary_shard(llm.vocab_size),
+            s.software.memory.logits_saved_bytes);
   return saved.take();
 }
 
