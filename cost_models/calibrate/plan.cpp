@@ -51,6 +51,11 @@ Mode mode(const Task& task) {
   return gemm ? gemm->mode : Mode::burst;
 }
 
+NumberFormat format(const Task& task) {
+  const auto* gemm = std::get_if<GemmTask>(&task);
+  return gemm ? gemm->gemm.format : NumberFormat::bf16;
+}
+
 Plan make_plan(const PlanOptions& options) {
   Plan plan;
   plan.speed = options.speed;
@@ -93,13 +98,16 @@ std::string Plan::text() const {
   const auto line = [&out](std::string_view name, std::size_t count, double seconds) {
     out += fmt::format("{:<14} {:>7} {:>10.1f}\n", name, count, seconds / 60);
   };
-  for (std::string_view name : kParts) {
+  const auto add_lines = [&](std::string_view name, bool quantised) {
     std::size_t count = 0;
     double seconds = 0;
     for (const Task& task : tasks)
-      if (part(task) == name) ++count, seconds += estimate_s(task);
-    if (count > 0) line(name, count, seconds);
-  }
+      if (part(task) == name && is_quantised(format(task)) == quantised)
+        ++count, seconds += estimate_s(task);
+    if (count > 0) line(quantised ? std::string(name) + " fp8" : name, count, seconds);
+  };
+  for (std::string_view name : kParts)
+    for (const bool quantised : {false, true}) add_lines(name, quantised);
   line("total", tasks.size(), estimate_s());
   return out + fmt::format("{:.2f} s a measurement at most, {:.1f} s a sustained one\n", burst_s,
                            sustained_s);

@@ -66,5 +66,6 @@ Plan make_plan(const PlanOptions& options);
 std::vector<Task> read_shapes(const std::filesystem::path& file);
 
 Mode mode(const Task& task);
+NumberFormat format(const Task& task);
 
 }  // namespace mllmsim::calibrate

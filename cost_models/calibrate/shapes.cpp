@@ -95,6 +95,15 @@ std::vector<Task> gemm_tasks(bool quick, const std::vector<ModelShape>& models) 
                                  costs::GemmPass::weight_gradient})
       if (!quick || pass == costs::GemmPass::forward)
         tasks.push_back(GemmTask{cover_point(i, pass), Mode::burst});
+  // The same in fp8, where a GPU has it: layers of training, and a cover.
+  const auto add_fp8 = [&](costs::Gemm g) {
+    g.format = NumberFormat::fp8;
+    tasks.push_back(GemmTask{g, Mode::burst});
+  };
+  for (Size hidden : quick ? std::vector<Size>{4096} : std::vector<Size>{2048, 4096, 8192})
+    for (const Linear& layer : typical_layers(hidden))
+      for (const costs::Gemm& g : linear_layer(8192, layer.inputs, layer.outputs)) add_fp8(g);
+  for (int i = 0; i < (quick ? 20 : 100); ++i) add_fp8(cover_point(i, costs::GemmPass::forward));
   // Last, so that the bursts before them find a cool GPU.
   for (Size n : quick ? std::vector<Size>{8192} : std::vector<Size>{2048, 4096, 8192, 16384})
     tasks.push_back(GemmTask{{n, n, n, costs::GemmPass::forward, 1}, Mode::sustained});
@@ -171,7 +180,7 @@ std::vector<Task> communication_tasks(bool quick, int gpus, int nodes) {
   for (const costs::GroupShape& group : groups)
     for (costs::CollectiveOp op :
          {costs::CollectiveOp::all_gather, costs::CollectiveOp::reduce_scatter,
-          costs::CollectiveOp::all_reduce})
+          costs::CollectiveOp::all_reduce, costs::CollectiveOp::all_to_all})
       for (Size bytes : sizes) tasks.push_back(CollectiveTask{{op, Bytes{bytes}, group}});
   for (Size bytes : sizes) {
     if (nodes > 1) tasks.push_back(P2pTask{bytes, false});

@@ -27,8 +27,12 @@ Enum choice_or_first(JsonObject& line, std::string_view key) {
 }
 
 costs::Gemm read_gemm(JsonObject& in) {
-  return {in.count("m"), in.count("n"), in.count("k"), choice_or_first<costs::GemmPass>(in, "pass"),
-          1};
+  return {in.count("m"),
+          in.count("n"),
+          in.count("k"),
+          choice_or_first<costs::GemmPass>(in, "pass"),
+          1,
+          choice_or_first<NumberFormat>(in, "format")};
 }
 
 costs::Collective read_collective(JsonObject& in) {
@@ -57,6 +61,7 @@ struct Writer {
     add_gemm(out, t.gemm);
     out["pass"] = name_of(t.gemm.pass);
     out["mode"] = name_of(t.mode);
+    if (t.gemm.format != NumberFormat::bf16) out["format"] = name_of(t.gemm.format);
   }
   void operator()(const AttentionTask& t) const {
     out["length"] = t.length;
@@ -93,7 +98,8 @@ struct Writer {
 double gemm_bytes(const costs::Gemm& g) {
   const double output =
       g.pass == costs::GemmPass::weight_gradient ? 8 : 2;  // fp32, read and written
-  return 2 * (real(g.m) * real(g.k) + real(g.k) * real(g.n)) + output * real(g.m) * real(g.n);
+  return bytes_of(g.format) * (real(g.m) * real(g.k) + real(g.k) * real(g.n)) +
+         output * real(g.m) * real(g.n);
 }
 
 }  // namespace

@@ -7,7 +7,11 @@
 // Power and clocks differ between chips, memory and links hardly: GEMMs and attention are slowed.
 #include "cost_models/calibration/calibrated_costs.hpp"
 
+#include <fmt/format.h>
+
 #include <boost/math/distributions/normal.hpp>
+
+#include "sim/base/errors.hpp"
 
 namespace mllmsim::costs {
 namespace {
@@ -23,10 +27,32 @@ Cost slowed(Cost cost, double factor) {
   return cost;
 }
 
+// Products faster than the data sheet allows would show as an MFU above 100 %.
+void check_peaks(const Calibration& c) {
+  const auto check = [&](NumberFormat format, const char* key) {
+    Gemm large{8192, 8192, 8192};
+    large.format = format;
+    const double reached = large.flops().value / gemm_time(c.gemm, c.gpu, large).time.value;
+    const double peak = c.gpu.peak_of(format).value;
+    if (reached > peak)
+      throw UserError(
+          "", "calibration",
+          fmt::format("a GEMM of 8192 x 8192 x 8192 in {} runs at {:.0f} TFLOP/s, above the {:g} "
+                      "of gpu.{} ({}): MFU would be above 100 %; correct the peak, or the times "
+                      "(`mllmsim calibrate scale` raises peaks with the speed of GEMMs)",
+                      name_of(format), reached / 1e12, peak / 1e12, key, c.header.gpu));
+  };
+  check(NumberFormat::bf16, "peak_tflops");
+  for (const QuantisedGemm& q : c.gemm.quantised)
+    check(q.format, q.format == NumberFormat::nvfp4 ? "peak_fp4_tflops" : "peak_fp8_tflops");
+}
+
 class CalibratedKernelCosts : public KernelCosts {
  public:
   CalibratedKernelCosts(const Calibration& calibration, ClusterSpec cluster)
-      : c_(calibration), cluster_(std::move(cluster)), slowest_(slowest_over_typical(cluster_)) {}
+      : c_(calibration), cluster_(std::move(cluster)), slowest_(slowest_over_typical(cluster_)) {
+    check_peaks(c_);
+  }
 
   Cost gemm(const Gemm& k) const override {
     return slowed(gemm_time(c_.gemm, c_.gpu, k), slowest_);
@@ -44,7 +70,7 @@ class CalibratedKernelCosts : public KernelCosts {
     return p2p_time(c_.p2p, cluster_, k);
   }
   double gemm_slowdown_beside_collective() const override { return c_.overlap.value; }
-  FlopsPerSecond peak() const override { return c_.gpu.peak; }
+  FlopsPerSecond peak(NumberFormat format) const override { return c_.gpu.peak_of(format); }
 
  private:
   const Calibration& c_;

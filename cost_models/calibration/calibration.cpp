@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/base/errors.hpp"
@@ -16,15 +17,31 @@ void scale_curve(SizeCurve& curve, double factor) {
   for (SizePoint& p : curve.points) p.time = p.time * factor;
 }
 
-void scale_gemm(GemmModel& model, double factor) {
-  for (GemmParameters* p : {&model.large, &model.all}) {
+std::vector<GemmParameters*> all_parameters(GemmModel& model) {
+  std::vector<GemmParameters*> out{&model.large, &model.all};
+  for (QuantisedGemm& q : model.quantised) out.insert(out.end(), {&q.large, &q.all});
+  return out;
+}
+
+void scale_gemm(Calibration& c, double factor) {
+  double fastest = 0;
+  for (const GemmParameters* p : all_parameters(c.gemm))
+    for (const GemmTile& tile : p->tiles) fastest = std::max(fastest, tile.rate / factor);
+  const bool other_gpu = factor < 1 && fastest > 1;
+  for (GemmParameters* p : all_parameters(c.gemm)) {
     p->launch = p->launch * factor;
     p->split_cost = p->split_cost * factor;
     p->derate_time = p->derate_time * factor;
     p->memory_efficiency /= factor;
-    for (GemmTile& tile : p->tiles) tile.rate /= factor;
+    if (!other_gpu)
+      for (GemmTile& tile : p->tiles) tile.rate /= factor;
     demote(p->provenance.source);
   }
+  if (!other_gpu) return;
+  for (FlopsPerSecond* peak : {&c.gpu.peak, &c.gpu.peak_fp8, &c.gpu.peak_fp4})
+    peak->value /= factor;
+  for (AttentionKernel& k : c.attention.kernels) k.rate *= factor;  // as fast as before
+  c.gpu.from += fmt::format("; peaks divided by {:g} with the times of GEMMs", factor);
 }
 
 void scale_attention(AttentionModel& model, double factor) {
@@ -86,7 +103,7 @@ Calibration transferred(Calibration from, const std::string& gpu_name) {
 void scale(Calibration& c, const std::string& part, double factor) {
   if (!(factor > 0) || !std::isfinite(factor))
     throw UserError("command line", part, "expected a factor above 0");
-  if (part == "gemm") return scale_gemm(c.gemm, factor);
+  if (part == "gemm") return scale_gemm(c, factor);
   if (part == "attention") return scale_attention(c.attention, factor);
   if (part == "memory_bound") return scale_memory_bound(c.memory_bound, factor);
   if (part == "collectives") return scale_collectives(c.collectives, factor);

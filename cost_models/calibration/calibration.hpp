@@ -42,6 +42,7 @@ template <class C, class F>
 void each_provenance(C& c, F f) {
   f(c.gemm.large.provenance);
   f(c.gemm.all.provenance);
+  for (auto& q : c.gemm.quantised) f(q.large.provenance), f(q.all.provenance);
   for (auto& k : c.attention.kernels) f(k.provenance);
   for (auto& o : c.memory_bound.operations) f(o.provenance);
   f(c.collectives.node_provenance);
@@ -67,6 +68,8 @@ Calibration transferred(Calibration from, const std::string& gpu_name);
 
 // Multiplies the times of one part ("gemm", "attention", "memory_bound", "collectives",
 // "point_to_point") and marks it transferred. UserError for other names and factors not above 0.
+// GEMMs that would become faster than the data sheet's peak are of another GPU: its peaks rise with
+// them, and their efficiency stays.
 void scale(Calibration& calibration, const std::string& part, double factor);
 
 }  // namespace mllmsim::costs

@@ -1,6 +1,6 @@
 // The fields of a calibration file and of the estimate, listed once for reading and writing:
-// describe(archive, value) calls archive(key, member) for each. Archives are in
-// calibration_json.cpp.
+// describe(archive, value) calls archive(key, member) for each, or archive.optional(key, member)
+// for what a file may leave out. Archives are in calibration_json.cpp.
 #pragma once
 
 #include "cost_models/calibration/calibration.hpp"
@@ -30,6 +30,8 @@ void describe(A& a, Gpu& g) {
   a("sms", g.sms);
   a.require(g.sms > 0, "sms", "expected a number above 0");
   a("from", g.from);
+  a.optional("peak_fp8_tflops", g.peak_fp8);
+  a.optional("peak_fp4_tflops", g.peak_fp4);
 }
 
 template <class A>
@@ -75,6 +77,14 @@ void describe(A& a, GemmParameters& p) {
 }
 
 template <class A>
+void describe(A& a, QuantisedGemm& q) {
+  a("format", q.format);
+  a("large", q.large);
+  a("all", q.all);
+  a.require(is_quantised(q.format), "format", "expected fp8, fp8_block, mxfp8 or nvfp4");
+}
+
+template <class A>
 void describe(A& a, GemmModel& m) {
   a("large", m.large);
   a("all", m.all);
@@ -84,6 +94,10 @@ void describe(A& a, GemmModel& m) {
   a("input_gradient", m.input_gradient);
   a("weight_gradient", m.weight_gradient);
   a("sustained", m.sustained);
+  a.optional("quantised", m.quantised);
+  for (std::size_t i = 1; i < m.quantised.size(); ++i)
+    a.require(m.quantised[i - 1].format < m.quantised[i].format, "quantised",
+              "expected every format once, in order");
 }
 
 template <class A>

@@ -46,6 +46,10 @@ class Reader {
   requires std::is_class_v<T>
   void operator()(std::string_view key, T& v) { v = read<T>(object_.object(key)); }
 
+  template <class T>
+  void optional(std::string_view key, T& v) {
+    if (object_.has(key)) (*this)(key, v);
+  }
   void positive(std::string_view key, double& v) { v = object_.positive(key); }
   void require(bool ok, std::string_view key, const char* message) {
     if (!ok) object_.fail(key, message);
@@ -98,6 +102,13 @@ class Writer {
   requires std::is_class_v<T>
   void operator()(std::string_view key, T& v) { out_[key] = write(v); }
 
+  void optional(std::string_view key, FlopsPerSecond v) {
+    if (v.value > 0) (*this)(key, v);
+  }
+  template <class T>
+  void optional(std::string_view key, std::vector<T>& v) {
+    if (!v.empty()) (*this)(key, v);
+  }
   void positive(std::string_view key, double v) { out_[key] = v; }
   void require(bool, std::string_view, const char*) {}
   template <class T, class Enum>

@@ -22,20 +22,24 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr std::string_view kUsage =
-    "usage: calibrate fit RAW... --out FILE [--gpu NAME] [--base FILE] [--describe TEXT]\n"
-    "                 [--gpus-per-node N] [--nics-per-node N] [--nic-gb-per-s GB]\n"
-    "                     raw measurements (JSON lines or CSV) to a calibration; parts that were\n"
-    "                     not measured come from the base, or are estimates\n"
-    "       calibrate import nccl|kineto FILE... [--out FILE] [--source TEXT] [--gpus-per-node N]\n"
-    "                 [--op all_gather|reduce_scatter|all_reduce|sendrecv]\n"
-    "                     nccl-tests output or PyTorch traces to raw measurements; --op for\n"
-    "                     logs that do not say which operation they measured\n"
+    "usage: calibrate fit RAW... --out FILE [--gpu NAME] [--base FILE | --extend FILE]\n"
+    "                 [--describe TEXT] [--gpus-per-node N] [--nics-per-node N] [--nic-gb-per-s "
+    "GB]\n"
+    "                     raw measurements (JSON lines, CSV or Parquet) to a calibration; parts\n"
+    "                     that were not measured come from the base, or are estimates; --extend\n"
+    "                     adds to a calibration of the same GPU, whose other parts stay\n"
+    "       calibrate import nccl|kineto|parquet FILE... [--out FILE] [--source TEXT]\n"
+    "                 [--gpus-per-node N] [--op all_gather|reduce_scatter|all_reduce|sendrecv]\n"
+    "                     nccl-tests output, PyTorch traces or tables of aiconfigurator to raw\n"
+    "                     measurements; --op for logs that do not say which operation they "
+    "measured\n"
     "       calibrate show FILE|NAME [--raw RAW... --plot OUT.png]\n"
     "                     every part with its source in a word and in full, points and errors on\n"
     "                     held-out points, and a picture of measured against predicted times\n"
     "       calibrate scale FILE --gemm F [--attention F] [--memory_bound F] [--collectives F]\n"
     "                 [--point_to_point F] [--out FILE]\n"
-    "                     multiply the times of parts, e.g. to match one measurement of your own\n"
+    "                     multiply the times of parts, e.g. to match one measurement of your own;\n"
+    "                     peaks rise with GEMMs that would be faster than the data sheet's\n"
     "       calibrate gaps RUN [--out SHAPES]\n"
     "                     kernels of a run that were never measured, those that matter most "
     "first\n";
@@ -67,6 +71,17 @@ po::variables_map parse(const std::vector<std::string>& args,
 
 // What measurements replace: another calibration, or estimates from the data sheet.
 costs::Calibration base_of(const fit::RawData& raw, const po::variables_map& options) {
+  if (options.count("extend") != 0) {
+    costs::Calibration base = costs::read_calibration(options["extend"].as<std::string>());
+    const costs::Gpu sheet = costs::gpu_of(raw.header.gpu);
+    if (sheet.from != costs::gpu_of(base.header.gpu).from)
+      throw UserError("command line", "--extend",
+                      fmt::format("is of a {}, the measurements of a {}: use --base",
+                                  base.header.gpu, raw.header.gpu));
+    base.gpu.peak_fp8 = sheet.peak_fp8;
+    base.gpu.peak_fp4 = sheet.peak_fp4;
+    return base;
+  }
   if (options.count("base") != 0)
     return costs::transferred(costs::read_calibration(options["base"].as<std::string>()),
                               raw.header.gpu);
@@ -77,12 +92,14 @@ costs::Calibration base_of(const fit::RawData& raw, const po::variables_map& opt
 void run_fit(const std::vector<std::string>& args, std::ostream& err) {
   po::options_description named;
   named.add_options()("out", po::value<std::string>()->required())("gpu", po::value<std::string>())(
-      "base", po::value<std::string>())("describe", po::value<std::string>())(
-      "gpus-per-node", po::value<int>()->default_value(8))(
+      "base", po::value<std::string>())("extend", po::value<std::string>())(
+      "describe", po::value<std::string>())("gpus-per-node", po::value<int>()->default_value(8))(
       "nics-per-node", po::value<int>()->default_value(8))("nic-gb-per-s",
                                                            po::value<double>()->default_value(50));
   po::variables_map options = parse(args, named);
   po::notify(options);
+  if (options.count("base") != 0 && options.count("extend") != 0)
+    throw UserError("command line", "--extend", "give either this or --base");
   fit::RawData raw;
   for (const std::string& file : options["file"].as<std::vector<std::string>>())
     raw.append(fit::read_raw(file));
@@ -96,15 +113,29 @@ void run_fit(const std::vector<std::string>& args, std::ostream& err) {
                                      {options["nic-gb-per-s"].as<double>() * 1e9}};
   if (network.gpus_per_node < 1 || network.nics_per_node < 1 || !(network.nic_bandwidth.value > 0))
     throw UserError("command line", "", "expected GPUs, NICs and NIC bandwidth above 0");
-  const costs::Calibration fitted = fit::fit(raw, base_of(raw, options), network);
+  const costs::Calibration base = base_of(raw, options);
+  costs::Calibration fitted = fit::fit(raw, base, network);
+  if (options.count("extend") != 0) {
+    fitted.header = base.header;
+    if (options.count("describe") != 0) fitted.header.description = raw.header.description;
+  }
   write_file_atomically(options["out"].as<std::string>(), costs::to_json(fitted));
   show(fitted, err);
 }
 
+// Another name would be read as text.
+const std::string& parquet_file(const std::string& file) {
+  if (!file.ends_with(".parquet"))
+    throw UserError("command line", "import parquet",
+                    fmt::format("expected a name that ends in .parquet, found \"{}\"", file));
+  return file;
+}
+
 void run_import(std::vector<std::string> args, std::ostream& out, std::ostream& err) {
-  if (args.empty() || (args[0] != "nccl" && args[0] != "kineto"))
-    throw UserError("command line", "import", "expected nccl or kineto");
-  const bool nccl = args[0] == "nccl";
+  const std::string kind = args.empty() ? "" : args[0];
+  if (kind != "nccl" && kind != "kineto" && kind != "parquet")
+    throw UserError("command line", "import", "expected nccl, kineto or parquet");
+  const bool nccl = kind == "nccl";
   args.erase(args.begin());
   po::options_description named;
   named.add_options()("out", po::value<std::string>())("source", po::value<std::string>())(
@@ -117,7 +148,9 @@ void run_import(std::vector<std::string> args, std::ostream& out, std::ostream& 
   if (!op.empty() && !nccl) throw UserError("command line", "--op", "only nccl logs take it");
   fit::RawData raw;
   for (const std::string& file : options["file"].as<std::vector<std::string>>())
-    raw.append(nccl ? fit::import_nccl(file, op) : fit::import_kineto(file, gpus));
+    raw.append(nccl               ? fit::import_nccl(file, op)
+               : kind == "kineto" ? fit::import_kineto(file, gpus)
+                                  : fit::read_raw(parquet_file(file)));
   if (options.count("source") != 0) raw.set_source(options["source"].as<std::string>());
   emit(options, fit::to_json_lines(raw), out);
   fmt::print(err, "{} measurements\n", raw.size());

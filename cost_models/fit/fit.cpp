@@ -23,6 +23,8 @@ void name_sources(const RawData& raw, costs::Calibration& c) {
   };
   name("gemm", c.gemm.large.provenance);
   name("gemm", c.gemm.all.provenance);
+  for (costs::QuantisedGemm& q : c.gemm.quantised)
+    name("gemm", q.large.provenance), name("gemm", q.all.provenance);
   for (costs::AttentionKernel& k : c.attention.kernels) name("attention", k.provenance);
   for (costs::MemoryOperation& o : c.memory_bound.operations) name("memory_bound", o.provenance);
   name("collectives", c.collectives.node_provenance);
@@ -74,7 +76,7 @@ costs::Gpu measured_sheet(const RawData& raw) {
     link = memory;
     from += ", neighbours as fast as memory (estimate)";
   }
-  return {{flops}, {memory}, {link}, 1, from};
+  return {{flops}, {memory}, {link}, 1, from, {}, {}};
 }
 
 }  // namespace mllmsim::fit

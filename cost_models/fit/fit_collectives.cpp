@@ -145,9 +145,10 @@ using NodePoints = std::map<std::pair<costs::CollectiveOp, int>, std::vector<Col
 void fit_node(const NodePoints& node, const costs::Gpu& gpu, costs::CollectiveModel& model) {
   Errors errors;
   std::size_t count = 0;
+  bool rings = false;  // or all_to_all alone, added to what was measured before
   for (const costs::CollectiveOp op :
        {costs::CollectiveOp::all_gather, costs::CollectiveOp::reduce_scatter,
-        costs::CollectiveOp::all_reduce}) {
+        costs::CollectiveOp::all_reduce, costs::CollectiveOp::all_to_all}) {
     const auto base = std::find_if(model.node.begin(), model.node.end(),
                                    [&](const costs::NodeCollective& n) { return n.op == op; });
     const Seconds latency = base == model.node.end() ? Seconds{} : base->curve.latency;
@@ -158,10 +159,11 @@ void fit_node(const NodePoints& node, const costs::Gpu& gpu, costs::CollectiveMo
       count += points.size();
     }
     if (curves.empty()) continue;
+    rings |= op != costs::CollectiveOp::all_to_all;
     std::erase_if(model.node, [&](const costs::NodeCollective& n) { return n.op == op; });
     model.node.insert(model.node.end(), curves.begin(), curves.end());
   }
-  if (count == 0) return;
+  if (!rings) return;
   model.nvlink_bandwidth = gpu.nvlink_bandwidth;
   model.node_provenance = errors.provenance(count);
 }

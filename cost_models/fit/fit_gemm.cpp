@@ -1,7 +1,15 @@
-// Fits GemmParameters twice (large shapes, all shapes) and the factors of the backward passes.
+// Fits GemmParameters twice (large shapes, all shapes) for every format, and the factors of the
+// backward passes.
+//
+// A serving engine's GEMM below 16 bits takes longer than the product by the kernel that quantises
+// its input,
+//   overhead = a * m * k / memory bandwidth,
+// with a, in bytes per value, fitted and then dropped: layers have that kernel themselves. It shows
+// where m and n change places: the product takes as long, the engine does not.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "cost_models/fit/fit.hpp"
 #include "cost_models/fit/fit_tools.hpp"
@@ -58,31 +66,83 @@ std::uint64_t hash(const GemmMeasurement& g) {
   return shape_hash({g.kernel.m, g.kernel.n, g.kernel.k});
 }
 
+// The product and, in a serving engine, the kernel before it.
+struct Served {
+  costs::GemmParameters gemm;
+  double quantised_bytes = 0;  // per value of the input
+
+  Seconds time(const costs::Gpu& gpu, const costs::Gemm& g) const {
+    return costs::gemm_time(gemm, gpu, g) +
+           Seconds{quantised_bytes * static_cast<double>(g.m) * static_cast<double>(g.k) /
+                   gpu.memory_bandwidth.value};
+  }
+};
+
+Served unpack_served(const Eigen::VectorXd& x, bool serving) {
+  if (!serving) return {unpack(x), 0};
+  return {unpack(x.head(x.size() - 1)), Bounded{0.01, 50}(x[x.size() - 1])};
+}
+
 // Keeps the parameters of the base if there are too few points.
 void fit_parameters(std::vector<GemmMeasurement> points, const costs::Gpu& gpu, int rates,
                     costs::GemmParameters& parameters) {
   if (points.size() < kFewestGemms) return;
   const std::size_t all = points.size();
+  const bool serving = std::any_of(points.begin(), points.end(), [](const GemmMeasurement& g) {
+    return g.serving && is_quantised(g.kernel.format);
+  });
   std::stable_sort(points.begin(), points.end(),
                    [](const auto& a, const auto& b) { return hash(a) < hash(b); });
   const auto test = std::stable_partition(points.begin(), points.end(),
                                           [](const auto& g) { return !held_out(hash(g)); });
   const auto fitted = std::min(kPointsToFit, static_cast<std::size_t>(test - points.begin()));
+  Eigen::VectorXd from = start(rates);
+  if (serving) {
+    from.conservativeResize(from.size() + 1);
+    from[from.size() - 1] = std::log(4.);
+  }
   const Eigen::VectorXd x = minimise(
       [&](const Eigen::VectorXd& candidate) {
-        const costs::GemmParameters p = unpack(candidate);
+        const Served s = unpack_served(candidate, serving);
         Eigen::VectorXd r(static_cast<Eigen::Index>(fitted));
         for (std::size_t i = 0; i < fitted; ++i)
           r[static_cast<Eigen::Index>(i)] =
-              log_error(costs::gemm_time(p, gpu, points[i].kernel), points[i].time);
+              log_error(s.time(gpu, points[i].kernel), points[i].time);
         return r;
       },
-      start(rates));
-  parameters = unpack(x);
+      from);
+  const Served fitted_to = unpack_served(x, serving);
+  parameters = fitted_to.gemm;
   Errors errors;
-  for (auto g = test; g != points.end(); ++g)
-    errors.add(costs::gemm_time(parameters, gpu, g->kernel), g->time);
+  for (auto g = test; g != points.end(); ++g) errors.add(fitted_to.time(gpu, g->kernel), g->time);
   parameters.provenance = errors.provenance(all);
+}
+
+struct BySize {
+  std::vector<GemmMeasurement> all, large;
+
+  void add(const GemmMeasurement& g) {
+    all.push_back(g);
+    if (std::min({g.kernel.m, g.kernel.n, g.kernel.k}) >= costs::kLargeGemm) large.push_back(g);
+  }
+  template <class Parameters>
+  void fit(const costs::Gpu& gpu, Parameters& parameters) {
+    fit_parameters(std::move(large), gpu, kLargeRates, parameters.large);
+    fit_parameters(std::move(all), gpu, static_cast<int>(kStartRates.size()), parameters.all);
+  }
+};
+
+// Into the format's place in the list: parameters of bf16 are where a new one starts from, for
+// shapes that were not measured.
+costs::QuantisedGemm& quantised(costs::GemmModel& model, NumberFormat format) {
+  auto at = std::find_if(model.quantised.begin(), model.quantised.end(),
+                         [&](const costs::QuantisedGemm& q) { return q.format >= format; });
+  if (at == model.quantised.end() || at->format != format) {
+    at = model.quantised.insert(at, {format, model.large, model.all});
+    for (costs::GemmParameters* p : {&at->large, &at->all})
+      p->provenance = {costs::Source::estimate, "as bf16, at this format's peak", 0, 0, 0};
+  }
+  return *at;
 }
 
 // Typical ratio of measured to predicted time over the points that `select` takes.
@@ -102,24 +162,30 @@ void fit_factor(const std::vector<GemmMeasurement>& raw, const costs::GemmModel&
 
 void fit_gemm(const std::vector<GemmMeasurement>& raw, const costs::Gpu& gpu,
               costs::GemmModel& model) {
-  std::vector<GemmMeasurement> all, large;
+  std::map<NumberFormat, BySize> formats;
   for (const GemmMeasurement& g : raw) {
     if (g.kernel.pass != costs::GemmPass::forward || g.sustained) continue;
-    all.push_back(g);
-    if (std::min({g.kernel.m, g.kernel.n, g.kernel.k}) >= costs::kLargeGemm) large.push_back(g);
+    formats[g.kernel.format].add(g);
     model.largest_m = std::max(model.largest_m, g.kernel.m);
     model.largest_n = std::max(model.largest_n, g.kernel.n);
     model.largest_k = std::max(model.largest_k, g.kernel.k);
   }
-  fit_parameters(std::move(large), gpu, kLargeRates, model.large);
-  fit_parameters(std::move(all), gpu, static_cast<int>(kStartRates.size()), model.all);
+  for (auto& [format, points] : formats) {
+    if (!is_quantised(format))
+      points.fit(gpu, model);
+    else if (gpu.peak_of(format).value > 0)
+      points.fit(gpu, quantised(model, format));
+  }
   const auto burst = [](costs::GemmPass pass) {
-    return [pass](const GemmMeasurement& g) { return g.kernel.pass == pass && !g.sustained; };
+    return [pass](const GemmMeasurement& g) {
+      return g.kernel.pass == pass && !g.sustained && !is_quantised(g.kernel.format);
+    };
   };
   fit_factor(raw, model, gpu, burst(costs::GemmPass::input_gradient), model.input_gradient);
   fit_factor(raw, model, gpu, burst(costs::GemmPass::weight_gradient), model.weight_gradient);
   const auto sustained = [](const GemmMeasurement& g) {
-    return g.sustained && g.kernel.pass == costs::GemmPass::forward;
+    return g.sustained && g.kernel.pass == costs::GemmPass::forward &&
+           !is_quantised(g.kernel.format);
   };
   fit_factor(raw, model, gpu, sustained, model.sustained);
 }

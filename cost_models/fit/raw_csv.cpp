@@ -5,8 +5,8 @@
 //   batch_size,isl,num_heads,head_dim,us                                    not causal
 //   op,dtype,num_gpus,bytes,us                                              collective, one node
 //
-// Lines that start with # come first and are kept as the source. Sliding windows and all-to-all are
-// skipped: no model asks for them.
+// Lines that start with # come first and are kept as the source. Sliding windows are skipped: no
+// model asks for them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,8 +78,9 @@ void add_attention(const Row& row, RawData& raw) {
 }
 
 void add_collective(const Row& row, RawData& raw) {
-  if (row.text("op") == "alltoall") return;
-  const std::optional<costs::CollectiveOp> op = named<costs::CollectiveOp>(row.text("op"));
+  const std::optional<costs::CollectiveOp> op = row.text("op") == "alltoall"
+                                                    ? costs::CollectiveOp::all_to_all
+                                                    : named<costs::CollectiveOp>(row.text("op"));
   if (!op) throw UserError(row.where(), "op", "expected " + choices<costs::CollectiveOp>());
   const std::int64_t ranks = row.count("num_gpus");
   if (ranks < 2 || ranks > 1'000'000)

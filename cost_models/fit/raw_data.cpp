@@ -25,7 +25,9 @@ GemmMeasurement read_gemm(JsonObject& line) {
   GemmMeasurement g;
   g.kernel = {line.count("m"), line.count("n"), line.count("k"),
               line.choice<costs::GemmPass>("pass")};
+  if (line.has("format")) g.kernel.format = line.choice<NumberFormat>("format");
   g.sustained = line.has("mode") && line.text("mode") == "sustained";
+  g.serving = line.has("serving") && line.flag("serving");
   g.time = time(line);
   return g;
 }
@@ -104,7 +106,9 @@ json::object line_of(const GemmMeasurement& g) {
                  {"n", g.kernel.n},
                  {"k", g.kernel.k},
                  {"pass", name_of(g.kernel.pass)}};
+  if (g.kernel.format != NumberFormat::bf16) o["format"] = name_of(g.kernel.format);
   if (g.sustained) o["mode"] = "sustained";
+  if (g.serving) o["serving"] = true;
   o["us"] = g.time.value * 1e6;
   return o;
 }
@@ -214,10 +218,29 @@ RawData parse_raw(const std::string& text, const std::string& file) {
   return raw;
 }
 
-RawData read_raw(const std::filesystem::path& file) {
+namespace {
+
+std::map<std::string, RawReader>& registered_formats() {
+  static std::map<std::string, RawReader> formats;
+  return formats;
+}
+
+RawData read_text(const std::filesystem::path& file) {
   const std::string text = read_file(file, kLargeFile);
-  RawData raw = file.extension() == ".csv" ? parse_raw_csv(text, file.string())
-                                           : parse_raw(text, file.string());
+  return file.extension() == ".csv" ? parse_raw_csv(text, file.string())
+                                    : parse_raw(text, file.string());
+}
+
+}  // namespace
+
+void register_raw_format(const std::string& extension, RawReader reader) {
+  registered_formats()[extension] = reader;
+}
+
+RawData read_raw(const std::filesystem::path& file) {
+  const auto& formats = registered_formats();
+  const auto format = formats.find(file.extension().string());
+  RawData raw = format == formats.end() ? read_text(file) : format->second(file);
   if (raw.sources.empty()) raw.set_source(file.filename().string());
   return raw;
 }

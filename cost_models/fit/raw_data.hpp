@@ -4,7 +4,8 @@
 // CalibrationHeader and "source", what provenance shall call the measurements (others are ignored:
 // it may hold more about the machine). Each further line is one measurement, times in microseconds:
 //
-//   {"part":"gemm","m":..,"n":..,"k":..,"pass":"forward","us":..}      "mode":"sustained" if so
+//   {"part":"gemm","m":..,"n":..,"k":..,"pass":"forward","us":..}      "mode":"sustained" if so,
+//                                                "format":"fp8" or another if not bf16, "serving"
 //   {"part":"attention","length":..,"batch":..,"heads":..,"kv_heads":..,"head_dim":..,
 //    "causal":true,"backward":false,"us":..}                           "serving":true, see below
 //   {"part":"memory_bound","op":"norm","bytes":..,"rows":..,"row_length":..,"us":..}
@@ -13,9 +14,10 @@
 //   {"part":"launch","us":..}
 //   {"part":"overlap","slowdown":..}
 //
-// A serving measurement is of an inference engine's attention, which also writes keys and values to
-// a paged cache: the fit separates that. Keys that say how a line was measured ("spread",
-// "samples", ...) and parts that no model uses ("copy") are ignored.
+// A serving measurement is of an inference engine: its attention also writes keys and values to a
+// paged cache, its GEMMs below 16 bits also quantise their input; the fit separates that. Keys that
+// say how a line was measured ("spread", "samples", ...) and parts that no model uses ("copy") are
+// ignored.
 #pragma once
 
 #include <filesystem>
@@ -35,6 +37,7 @@ struct Measurement {
 
 struct GemmMeasurement : Measurement<costs::Gemm> {
   bool sustained = false;
+  bool serving = false;
 };
 struct AttentionMeasurement : Measurement<costs::Attention> {  // one group of equal lengths
   bool serving = false;
@@ -56,8 +59,11 @@ struct RawData {
   void append(RawData other);                  // keeps this header where it says something
 };
 
-// JSON lines, or a table of comma-separated values if the name ends in .csv (raw_csv.cpp).
+// JSON lines, or a table if the name ends in .csv (raw_csv.cpp) or in what was registered.
 RawData read_raw(const std::filesystem::path& file);
+// From here on read_raw() takes files whose names end so: ".parquet", in programs with Arrow.
+using RawReader = RawData (*)(const std::filesystem::path&);
+void register_raw_format(const std::string& extension, RawReader reader);
 RawData parse_raw(const std::string& text, const std::string& file);
 RawData parse_raw_csv(const std::string& text, const std::string& file);
 std::string to_json_lines(const RawData& raw);

@@ -64,13 +64,22 @@ class Table {
 
 void show(const costs::Calibration& c, std::ostream& out) {
   fmt::print(out, "{}\n{}\n", c.header.gpu, c.header.description);
-  fmt::print(out, "{:g} TFLOP/s bf16, memory {:g} GB/s, NVLink {:g} GB/s per direction, {} SMs\n\n",
-             c.gpu.peak.value / 1e12, c.gpu.memory_bandwidth.value / 1e9,
+  std::string quantised;
+  if (c.gpu.peak_fp8.value > 0) quantised += fmt::format(", {:g} fp8", c.gpu.peak_fp8.value / 1e12);
+  if (c.gpu.peak_fp4.value > 0) quantised += fmt::format(", {:g} fp4", c.gpu.peak_fp4.value / 1e12);
+  fmt::print(out,
+             "{:g} TFLOP/s bf16{}, memory {:g} GB/s, NVLink {:g} GB/s per direction, {} SMs\n\n",
+             c.gpu.peak.value / 1e12, quantised, c.gpu.memory_bandwidth.value / 1e9,
              c.gpu.nvlink_bandwidth.value / 1e9, c.gpu.sms);
   Table table(out);
   table.remember("data sheet", c.gpu.from);
   table.row(fmt::format("gemm, m n k >= {}", costs::kLargeGemm), c.gemm.large.provenance);
   table.row("gemm, all", c.gemm.all.provenance);
+  for (const costs::QuantisedGemm& q : c.gemm.quantised) {
+    table.row(fmt::format("gemm {}, m n k >= {}", name_of(q.format), costs::kLargeGemm),
+              q.large.provenance);
+    table.row(fmt::format("gemm {}, all", name_of(q.format)), q.all.provenance);
+  }
   table.factor("gemm, input gradient", c.gemm.input_gradient);
   table.factor("gemm, weight gradient", c.gemm.weight_gradient);
   table.factor("gemm, sustained", c.gemm.sustained);

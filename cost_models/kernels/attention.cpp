@@ -77,11 +77,28 @@ double AttentionTable::at(double length, double heads) const {
          v * ((1 - u) * value(row + 1, column) + u * value(row + 1, column + 1));
 }
 
-Seconds attention_busy(const AttentionKernel& k, const Gpu& gpu, const AttentionShape& s) {
+namespace {
+
+// Keys that all query tiles of a sequence see together, and those of the last one.
+struct SeenKeys {
+  double all = 0, most = 0;
+};
+
+SeenKeys seen_keys(const AttentionShape& s) {
   const double tiles = std::ceil(s.length / kTile);
   const double keys = std::ceil(s.length / kKeys) * kKeys;
-  const double prefixes = kTile * tiles * (tiles + 1) / 2 - (kTile * tiles - keys);
-  const double all_keys = s.causal ? prefixes : keys * tiles;
+  if (!s.causal) return {keys * tiles, keys};
+  const double most = std::ceil(s.window / kKeys) * kKeys + kTile;  // of a tile behind a window
+  const double before = s.window > 0 ? std::floor(most / kTile) : tiles;
+  if (before >= tiles) return {kTile * tiles * (tiles + 1) / 2 - (kTile * tiles - keys), keys};
+  return {kTile * before * (before + 1) / 2 + (tiles - before) * most, most};
+}
+
+}  // namespace
+
+Seconds attention_busy(const AttentionKernel& k, const Gpu& gpu, const AttentionShape& s) {
+  const double tiles = std::ceil(s.length / kTile);
+  const auto [all_keys, keys] = seen_keys(s);
   const double flops_a_key = 4 * kTile * s.head_dim * (k.backward ? kBackwardFlops : 1);
   const double rate = k.rate * gpu.peak.value;
   const double total = s.batch * s.heads * (all_keys + tiles * k.k_overhead) * flops_a_key / rate;
@@ -112,7 +129,8 @@ Cost attention_time(const AttentionModel& model, const Gpu& gpu, const Attention
     if (g.length == 0 || g.count == 0) continue;
     AttentionShape shape{static_cast<double>(g.length),   static_cast<double>(g.count),
                          static_cast<double>(a.heads),    static_cast<double>(a.kv_heads),
-                         static_cast<double>(a.head_dim), a.causal};
+                         static_cast<double>(a.head_dim), a.causal,
+                         static_cast<double>(a.window)};
     if (g.length == longest.length || g.count > longest.count)
       alone = std::max(alone, attention_busy(kernel, gpu, shape).value);
     const double share = shape.length * shape.batch / tokens;

@@ -1,7 +1,7 @@
 // Time of variable-length flash attention: a tiled closed form, corrected by a measured table.
 //
 //   tiles    = ceil(s / 128) query tiles per sequence and head; tile i sees kv(i) keys: all, in
-//              blocks of 64, or the first 128 (i + 1) of them if causal
+//              blocks of 64, or the first 128 (i + 1) of them if causal, at most window + 128
 //   total    = batch * heads * sum_i (kv(i) + k_overhead) * 4 * 128 * head_dim / (rate * peak)
 //   longest  = (max_i kv(i) + k_overhead) * 4 * 128 * head_dim / (rate * peak / SMs)
 //   memory   = bytes of q, k, v and output / memory bandwidth
@@ -60,6 +60,7 @@ struct AttentionModel {
 struct AttentionShape {
   double length = 0, batch = 1, heads = 1, kv_heads = 1, head_dim = 128;
   bool causal = false;
+  double window = 0;  // 0: none
 };
 Seconds attention_busy(const AttentionKernel& kernel, const Gpu& gpu, const AttentionShape& shape);
 

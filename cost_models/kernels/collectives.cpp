@@ -25,14 +25,23 @@ Neighbours neighbours(const CollectiveModel& model, CollectiveOp op, int ranks) 
   return found;
 }
 
+// What stands for an operation inside a node.
+CollectiveOp measured_op(const CollectiveModel& model, CollectiveOp op) {
+  const bool found = std::any_of(model.node.begin(), model.node.end(),
+                                 [&](const NodeCollective& n) { return n.op == op; });
+  return found || op != CollectiveOp::all_to_all ? op : CollectiveOp::all_gather;
+}
+
 Cost time_in_node(const CollectiveModel& model, const ClusterSpec& cluster, const Collective& c) {
   const double speed = cluster.nvlink_bandwidth / model.nvlink_bandwidth;
   const auto bytes = static_cast<double>(c.bytes.value);
   const double v = bus_bytes(c.op, c.group.ranks, bytes) / speed;
-  const auto [below, above] = neighbours(model, c.op, c.group.ranks);
+  const CollectiveOp op = measured_op(model, c.op);
+  const auto [below, above] = neighbours(model, op, c.group.ranks);
   const double low_bytes = v / bus_bytes(c.op, below->ranks, 1);
   const double low = std::log(below->curve.at(low_bytes).value);
   Source source = model.node_provenance.source;
+  if (op != c.op) source = weaker(source, Source::estimate);
   if (speed != 1) source = weaker(source, Source::transferred);
   if (below->ranks == c.group.ranks) {
     const Source coverage = below->curve.coverage(low_bytes);
@@ -88,11 +97,24 @@ Cost collective_time(const CollectiveModel& model, const ClusterSpec& cluster,
   if (c.group.ranks <= 1) return {Seconds{0}, Source::measured};
   if (c.group.nodes == 1) return time_in_node(model, cluster, c);
 
+  const bool to_all = c.op == CollectiveOp::all_to_all;
+  const CollectiveOp op = to_all ? CollectiveOp::all_gather : c.op;
   const auto found = std::find_if(model.network.begin(), model.network.end(),
-                                  [&](const NetworkCollective& n) { return n.op == c.op; });
+                                  [&](const NetworkCollective& n) { return n.op == op; });
   check(found != model.network.end(), "collective model without this operation across nodes");
-  const double v = bus_bytes(c.op, c.group.ranks, static_cast<double>(c.bytes.value));
+  const auto bytes = static_cast<double>(c.bytes.value);
+  const int here = c.group.ranks_per_node();
+  const double v = to_all ? bytes * here * (c.group.ranks - here) / c.group.ranks
+                          : bus_bytes(c.op, c.group.ranks, bytes);
   const NetworkShare share = network_share(cluster, c.group);
+  if (to_all) {
+    const NetworkLine& line = found->lines.front();
+    const double efficiency =
+        line.idle_efficiency + (line.busy_efficiency - line.idle_efficiency) * share.load;
+    return {Seconds{line.base.value + line.network_step.value +
+                    v / (share.bandwidth.value * efficiency)},
+            Source::estimate};
+  }
   const BytesPerSecond node = best_bandwidth(model, cluster, c.op, c.group.ranks_per_node());
   Seconds best{std::numeric_limits<double>::infinity()};
   for (const NetworkLine& line : found->lines)

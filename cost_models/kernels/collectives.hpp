@@ -3,7 +3,7 @@
 // Bytes count as in nccl-tests: the gathered result, the input to scatter, the reduced vector.
 // "Bus bytes" of n ranks are
 //
-//   v = bytes * (n-1)/n     for all-gather and reduce-scatter, twice that for all-reduce.
+//   v = bytes * (n-1)/n     for all-gather, reduce-scatter and all-to-all, twice for all-reduce.
 //
 //   inside a node   time = curve(bytes) through the measured sizes (size_curve.hpp)
 //
@@ -19,8 +19,15 @@
 //     tree          log2(nodes)       ranks per node - 1
 //
 // The network share of a group is what the NICs near its GPUs of one node give, or its part of all
-// NICs if its siblings communicate at once. Left out: oversubscribed uplinks (the simulated network
-// has them), and groups that are spread unevenly.
+// NICs if its siblings communicate at once.
+//
+// An all-to-all is not a ring: every rank sends all that leaves its node itself, so that with r
+// ranks per node v above is r * bytes * (n - r)/n, at the efficiency of an all-gather, and its
+// messages are (n - r) steps at once. Inside a node it falls back to an all-gather's curve where it
+// was not measured.
+//
+// Left out: oversubscribed uplinks (the simulated network has them), and groups that are spread
+// unevenly.
 #pragma once
 
 #include <vector>
@@ -52,10 +59,11 @@ struct NetworkCollective {
 };
 
 struct CollectiveModel {
-  BytesPerSecond nvlink_bandwidth{};       // where it was measured
-  Provenance node_provenance;              // of all curves together
-  std::vector<NodeCollective> node;        // by op, then rising ranks; at least one of each op
-  std::vector<NetworkCollective> network;  // one of each op
+  BytesPerSecond nvlink_bandwidth{};  // where it was measured
+  Provenance node_provenance;         // of all curves together
+  // By op, then rising ranks; at least one of each op but all_to_all.
+  std::vector<NodeCollective> node;
+  std::vector<NetworkCollective> network;  // one of each op but all_to_all
 };
 
 double bus_bytes(CollectiveOp op, int ranks, double bytes);

@@ -11,6 +11,15 @@ namespace {
 constexpr std::array kSplits{1, 2, 3, 4, 6, 8, 12, 16};
 constexpr double kSmallestSplitK = 128;
 
+// Tensor cores are fed by loads of 16 bytes, 8 values of 2. Matrices of a batch that are cut out of
+// larger ones, as heads are, start wherever their width ends: with 4 or 2 values in a row that are
+// aligned it takes twice or four times as many loads.
+double unaligned_slowdown(const Gemm& g) {
+  if (g.batch == 1) return 1;
+  const std::int64_t sizes = g.m | g.n | g.k;
+  return sizes % 8 == 0 ? 1 : sizes % 4 == 0 ? 2 : 4;
+}
+
 }  // namespace
 
 Seconds gemm_time(const GemmParameters& p, const Gpu& gpu, const Gemm& g) {
@@ -19,13 +28,14 @@ Seconds gemm_time(const GemmParameters& p, const Gpu& gpu, const Gemm& g) {
   const double sms = gpu.sms;
   const double bandwidth = gpu.memory_bandwidth.value * p.memory_efficiency;
   const double output = g.pass == GemmPass::weight_gradient ? 8 : 2;
-  const double bytes = batch * (2 * k * (m + n) + output * m * n);
+  const double bytes = batch * (bytes_of(g.format) * k * (m + n) + output * m * n);
+  const double peak = gpu.peak_of(g.format).value;
   const double split_bytes = batch * 8 * m * n;
 
   double best = std::numeric_limits<double>::infinity();
   for (const GemmTile& tile : p.tiles) {
     const double tiles = batch * std::ceil(m / tile.m) * std::ceil(n / tile.n);
-    const double rate = tile.rate * gpu.peak.value / sms;
+    const double rate = tile.rate * peak / sms;
     for (const int split : kSplits) {
       if (split > 1 && (k < kSmallestSplitK * split || tiles * split > 4 * sms)) break;
       const double x = std::max(1.0, tiles * split / sms);
@@ -43,11 +53,32 @@ Seconds gemm_time(const GemmParameters& p, const Gpu& gpu, const Gemm& g) {
   return {p.launch.value + derated};
 }
 
-Cost gemm_time(const GemmModel& model, const Gpu& gpu, const Gemm& g) {
+namespace {
+
+struct Chosen {
+  const GemmParameters& parameters;
+  Source source;
+};
+
+Chosen parameters_for(const GemmModel& model, const Gemm& g) {
   const bool large = std::min({g.m, g.n, g.k}) >= kLargeGemm;
-  const GemmParameters& parameters = large ? model.large : model.all;
-  double time = gemm_time(parameters, gpu, g).value * model.sustained.value;
-  Source source = parameters.provenance.source;
+  const auto of = [&](const auto& m) -> const GemmParameters& { return large ? m.large : m.all; };
+  if (!is_quantised(g.format)) return {of(model), of(model).provenance.source};
+  const QuantisedGemm* eight_bits = nullptr;
+  for (const QuantisedGemm& q : model.quantised) {
+    if (q.format == g.format) return {of(q), of(q).provenance.source};
+    if (q.format == NumberFormat::fp8) eight_bits = &q;
+  }
+  if (eight_bits && g.format != NumberFormat::nvfp4)
+    return {of(*eight_bits), weaker(of(*eight_bits).provenance.source, Source::transferred)};
+  return {of(model), Source::estimate};
+}
+
+}  // namespace
+
+Cost gemm_time(const GemmModel& model, const Gpu& gpu, const Gemm& g) {
+  auto [parameters, source] = parameters_for(model, g);
+  double time = gemm_time(parameters, gpu, g).value * model.sustained.value * unaligned_slowdown(g);
   if (g.batch > 1) source = weaker(source, Source::transferred);
   if (g.m > model.largest_m || g.n > model.largest_n || g.k > model.largest_k)
     source = Source::estimate;

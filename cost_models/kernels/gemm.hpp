@@ -3,12 +3,17 @@
 //   tiles   = batch * ceil(m / tile_m) * ceil(n / tile_n) * split
 //   waves   = x + sharpness * (ceil(x) - x),  x = max(1, tiles / SMs)
 //   compute = waves * 2 * tile_m * tile_n * (k / split + k_overhead) / (rate_tile * peak / SMs)
-//   memory  = (2 (m k + k n) + c m n + 4 m n * 2 (split - 1)) * batch / (memory bandwidth * e)
+//   memory  = (b (m k + k n) + c m n + 4 m n * 2 (split - 1)) * batch / (memory bandwidth * e)
 //   busy    = min over tiles and split of (compute^p + memory^p)^(1/p) + (split > 1) * split_cost
 //   time    = launch + busy * (1 + derate * busy / (busy + derate_time))
 //
-// c is 2 bytes (bf16 output), or 8 for a weight gradient, which reads and writes an fp32 main
-// gradient. The derate is the clock falling under sustained power. A pass has a further factor.
+// b is the bytes of an input (2 in bf16), peak that of the inputs' format. c is 2 bytes (bf16
+// output), or 8 for a weight gradient, which reads and writes an fp32 main gradient. Batches of
+// sizes that are no multiples of 8 load less at a time (an estimate: 2 or 4 x as long). The derate
+// is the clock falling under sustained power. A pass has a further factor.
+//
+// Every format has parameters of its own. Where it was not measured, those of fp8 stand for formats
+// of 8 bits (transferred), and those of bf16 for any (an estimate).
 // Left out: cache reuse between tiles, layouts beyond the factor, clusters and persistent kernels.
 #pragma once
 
@@ -37,12 +42,19 @@ struct GemmParameters {
   std::vector<GemmTile> tiles;
 };
 
+// Of products whose inputs are below 16 bits, already quantised.
+struct QuantisedGemm {
+  NumberFormat format = NumberFormat::fp8;
+  GemmParameters large, all;  // as below
+};
+
 struct GemmModel {
   GemmParameters large;  // min(m, n, k) >= kLargeGemm
   GemmParameters all;
   std::int64_t largest_m = 0, largest_n = 0, largest_k = 0;  // measured; beyond is an estimate
   Factor input_gradient, weight_gradient;
   Factor sustained;  // hours under power limit over the bursts the parameters were fitted to
+  std::vector<QuantisedGemm> quantised{};  // by format, those that were measured
 };
 inline constexpr std::int64_t kLargeGemm = 512;
 

@@ -23,6 +23,8 @@ DataSheet read_sheet(const fs::path& file) {
   sheet.reported_as = object.texts("reported_as");
   JsonObject peak = object.object("peak_tflops");  // dense, by precision
   sheet.gpu.peak = {peak.positive("bf16") * 1e12};
+  if (peak.has("fp8")) sheet.gpu.peak_fp8 = {peak.positive("fp8") * 1e12};
+  if (peak.has("fp4")) sheet.gpu.peak_fp4 = {peak.positive("fp4") * 1e12};
   peak.finish();
   sheet.gpu.memory_bandwidth = {object.positive("memory_gb_per_s") * 1e9};
   sheet.memory = {static_cast<std::int64_t>(object.positive("memory_gb") * 1e9)};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/base/units.hpp"
+#include "sim/world/precision.hpp"
 
 namespace mllmsim::costs {
 
@@ -20,7 +21,13 @@ struct Gpu {
   BytesPerSecond memory_bandwidth{};
   BytesPerSecond nvlink_bandwidth{};  // per direction
   int sms = 0;
-  std::string from{};  // in words: which data sheet, or how these were measured
+  std::string from{};                     // in words: which data sheet, or how these were measured
+  FlopsPerSecond peak_fp8{}, peak_fp4{};  // dense; 0: the GPU has no such products
+
+  FlopsPerSecond peak_of(NumberFormat format) const {
+    if (!is_quantised(format)) return peak;
+    return format == NumberFormat::nvfp4 ? peak_fp4 : peak_fp8;
+  }
 };
 
 struct DataSheet {

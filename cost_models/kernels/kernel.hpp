@@ -7,10 +7,12 @@
 
 #include "sim/base/units.hpp"
 #include "sim/world/batch.hpp"
+#include "sim/world/precision.hpp"
 
 namespace mllmsim::costs {
 
-// C[m,n] = A[m,k] B[k,n] in bf16 with fp32 accumulation, `batch` of them in one launch.
+// C[m,n] = A[m,k] B[k,n] with fp32 accumulation, `batch` of them in one launch. A and B are in
+// `format`, C is bf16.
 // A linear layer y = x W of T tokens, i inputs, o outputs:
 //   forward           m=T  n=o  k=i
 //   input gradient    m=T  n=i  k=o
@@ -20,6 +22,7 @@ struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
   GemmPass pass = GemmPass::forward;
   std::int64_t batch = 1;
+  NumberFormat format = NumberFormat::bf16;
 
   Flops flops() const {
     return {2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
@@ -36,15 +39,22 @@ struct Attention {
   bool causal = false;
   bool backward = false;
   int generation = 0;  // of FlashAttention: 1, 2, 3, or 0 for what was measured
+  // Keys a query of causal attention sees at most, itself and those before it; 0: all.
+  std::int64_t window = 0;
+
+  // Of the whole square; of a window w < s twice the (w s - w^2 / 2) it has, as of the square.
+  double pairs(double length) const {
+    const auto w = static_cast<double>(window);
+    return window == 0 || w >= length ? length * length : w * (2 * length - w);
+  }
 
   // Matrix FLOPs of the two forward GEMMs over the full square (2.5 times as many backward). Causal
   // kernels skip half of them; model FLOPs by convention do not.
   Flops flops() const {
     double f = 0;
     for (const SequenceGroup& s : sequences)
-      f += 4.0 * static_cast<double>(s.count) * static_cast<double>(s.length) *
-           static_cast<double>(s.length) * static_cast<double>(heads) *
-           static_cast<double>(head_dim);
+      f += 4.0 * static_cast<double>(s.count) * pairs(static_cast<double>(s.length)) *
+           static_cast<double>(heads) * static_cast<double>(head_dim);
     return {backward ? 2.5 * f : f};
   }
   auto operator<=>(const Attention&) const = default;
@@ -84,10 +94,11 @@ struct GroupShape {
   auto operator<=>(const GroupShape&) const = default;
 };
 
-enum class CollectiveOp : std::uint8_t { all_gather, reduce_scatter, all_reduce };
+enum class CollectiveOp : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all };
 struct Collective {
   CollectiveOp op = CollectiveOp::all_reduce;
-  // Of the whole buffer: the gathered result, the input to scatter, the reduced vector.
+  // Of the whole buffer: the gathered result, the input to scatter, the reduced vector, what one
+  // rank has to give to all.
   Bytes bytes{};
   GroupShape group;
 

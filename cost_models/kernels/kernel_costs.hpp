@@ -28,7 +28,8 @@ class KernelCosts {
   // Time of a GEMM while a collective runs beside it, over its time alone: NCCL occupies some SMs.
   virtual double gemm_slowdown_beside_collective() const = 0;
 
-  virtual FlopsPerSecond peak() const = 0;  // dense bf16 of the data sheet, for MFU
+  // Dense products of the data sheet, for MFU; 0: the GPU has none in this format.
+  virtual FlopsPerSecond peak(NumberFormat format) const = 0;
 };
 
 }  // namespace mllmsim::costs

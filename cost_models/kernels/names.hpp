@@ -23,8 +23,8 @@ struct Names<costs::MemoryOp> {
 };
 template <>
 struct Names<costs::CollectiveOp> {
-  static constexpr std::array<std::string_view, 3> list{"all_gather", "reduce_scatter",
-                                                        "all_reduce"};
+  static constexpr std::array<std::string_view, 4> list{"all_gather", "reduce_scatter",
+                                                        "all_reduce", "all_to_all"};
 };
 
 }  // namespace mllmsim

@@ -33,7 +33,7 @@ class ScaledCosts : public KernelCosts {
   double gemm_slowdown_beside_collective() const override {
     return costs_.gemm_slowdown_beside_collective();
   }
-  FlopsPerSecond peak() const override { return costs_.peak(); }
+  FlopsPerSecond peak(NumberFormat format) const override { return costs_.peak(format); }
 
  private:
   static Cost times(Cost cost, double factor) {

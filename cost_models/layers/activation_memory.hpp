@@ -39,7 +39,7 @@ std::vector<SavedTensor> encoder_embedding_activations(const LayerSetting& s,
 std::vector<SavedTensor> llm_embedding_activations(const LayerSetting& s, const Llm& llm,
                                                    std::int64_t tokens);
 std::vector<SavedTensor> projector_activations(const LayerSetting& s, const Encoder& encoder,
-                                               std::int64_t tiles);
+                                               std::int64_t tokens);
 std::vector<SavedTensor> head_activations(const LayerSetting& s, const Llm& llm,
                                           std::int64_t tokens);
 // Logits next to the softmax that is kept: the head's passing peak.

@@ -5,6 +5,10 @@
 //   norm, [all-gather], mlp up, activation, mlp down,
 //         all-reduce | reduce-scatter, residual
 //
+// Latent attention (latent_attention.cpp) has its own way to q, k and v, experts
+// (expert_kernels.cpp) stand in place of mlp up to mlp down. Gemma's norms at the ends of branches
+// come before each residual.
+//
 // Everything but ATTENTION depends only on the number of tokens, so the block comes in parts around
 // it: an epoch has hundreds of thousands of different packs, but few different token counts.
 //
@@ -20,12 +24,17 @@ namespace mllmsim::costs {
 // every rank; where there are fewer key-value heads than ranks, each rank holds a copy of one.
 struct BlockShard {
   std::int64_t heads = 0, kv_heads = 0, head_dim = 0, mlp = 0;
+  std::int64_t value_dim = 0;  // of a head's values; head_dim but with latent attention
   bool whole_attention = false;
 
   BlockShard(const Transformer& shape, std::int64_t tp);
   std::int64_t q() const { return heads * head_dim; }
   std::int64_t kv() const { return kv_heads * head_dim; }
-  std::int64_t qkv() const { return q() + 2 * kv(); }
+  std::int64_t key_value() const { return kv_heads * (head_dim + value_dim); }
+  std::int64_t qkv() const { return q() + key_value(); }
+  std::int64_t context() const { return heads * value_dim; }
+  // Of a kernel with the same FLOPs and bytes whose values are as wide as its keys.
+  std::int64_t even_head_dim() const { return (head_dim + value_dim) / 2; }
 };
 
 struct Block {
@@ -42,6 +51,24 @@ struct BlockParts {
   std::vector<TimedKernel> backward_after, backward_before;
 };
 BlockParts block_parts(const Block& block, std::int64_t tokens);
+
+// From the block's normalised input to q, k and v.
+void latent_forward(KernelList& list, const Block& block, std::int64_t tokens);
+void latent_backward(KernelList& list, const Block& block, std::int64_t tokens);
+
+// The experts' part of a block, shared ones included, from its normalised input to the sum over tp
+// ranks. Routing is taken to be even: each expert gets tokens * num_experts_per_tok / num_experts,
+// which one launch multiplies as a batch. tp ranks split every expert; all experts are on each.
+struct RoutedRows {
+  std::int64_t all = 0, of_expert = 0;
+  RoutedRows(const Experts& experts, std::int64_t tokens);
+};
+void experts_forward(KernelList& list, const Block& block, std::int64_t tokens);
+void experts_backward(KernelList& list, const Block& block, std::int64_t tokens);
+
+// The sequences that attend within themselves where attention stays within pieces of `chunk`; 0:
+// the batch's own.
+std::vector<SequenceGroup> chunked(const TokenBatch& batch, std::int64_t chunk);
 
 std::vector<TimedKernel> attention_forward(const Block& block, const TokenBatch& batch);
 std::vector<TimedKernel> attention_backward(const Block& block, const TokenBatch& batch);

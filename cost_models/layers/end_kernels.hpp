@@ -8,9 +8,9 @@
 //   Its weight gradient is dense, as PyTorch's: zeroed, scattered into, added to the main gradient.
 // - Projector: pixel shuffle (two copies), LayerNorm, GEMMs with GELU between. Pairs of GEMMs are
 //   split over ranks by columns, then rows; an odd last one is repeated on every rank. Its tokens
-//   are not sequence-parallel.
+//   are not sequence-parallel. DeepStack repeats it for every further feature.
 // - Head: final norm, logits, and Megatron's vocabulary-parallel cross entropy, which is one pass
-//   over fp32 logits per operator whatever else is fused.
+//   over fp32 logits per operator whatever else is fused; once more for every token predicted.
 #pragma once
 
 #include "cost_models/layers/layer_kernels.hpp"
@@ -23,8 +23,12 @@ struct LayerKernels {
 
 LayerKernels encoder_embedding_kernels(const LayerSetting& s, const Encoder& encoder,
                                        std::int64_t tokens);
+// deepstack_tokens: image tokens times the features that come after the first, which are added to
+// the stream after the first blocks; the embedding is charged with all of it.
 LayerKernels llm_embedding_kernels(const LayerSetting& s, const Llm& llm, std::int64_t tokens,
-                                   std::int64_t image_tokens);
+                                   std::int64_t image_tokens, std::int64_t deepstack_tokens = 0);
+// What the LLM gets of an encoder's batch.
+std::int64_t projected_tokens(const Encoder& encoder, const TokenBatch& batch);
 LayerKernels projector_kernels(const LayerSetting& s, const Encoder& encoder,
                                const TokenBatch& batch);
 LayerKernels head_kernels(const LayerSetting& s, const Llm& llm, std::int64_t tokens);

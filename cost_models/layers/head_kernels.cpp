@@ -6,11 +6,17 @@ namespace {
 
 // Cross entropy over logits split by vocabulary: each rank's maximum, target logit and sum of
 // exponentials become global by an all-reduce of one fp32 value per token.
-void cross_entropy_forward(KernelList& list, std::int64_t tokens, std::int64_t vocabulary) {
+void cross_entropy_forward(KernelList& list, const LayerSetting& s, std::int64_t tokens,
+                           std::int64_t vocabulary) {
   const auto pass = [&](std::string_view name, std::int64_t bytes_per_value) {
     list.memory(name, MemoryOp::cross_entropy, tokens, vocabulary, bytes_per_value);
   };
   const auto share = [&] { list.collective(CollectiveOp::all_reduce, Bytes{tokens * kFp32}); };
+  if (s.software.fused_cross_entropy) {
+    pass("sum of exponentials", kBf16);
+    share();
+    return pass("logits gradient", kBf16 + kBf16);
+  }
   pass("logits to fp32", kBf16 + kFp32);
   pass("logits maximum", kFp32);
   share();
@@ -22,7 +28,9 @@ void cross_entropy_forward(KernelList& list, std::int64_t tokens, std::int64_t v
   pass("normalise", kFp32 + kFp32);
 }
 
-void cross_entropy_backward(KernelList& list, std::int64_t tokens, std::int64_t vocabulary) {
+void cross_entropy_backward(KernelList& list, const LayerSetting& s, std::int64_t tokens,
+                            std::int64_t vocabulary) {
+  if (s.software.fused_cross_entropy) return;
   list.memory("logits gradient", MemoryOp::cross_entropy, tokens, vocabulary, kFp32 + kFp32);
   list.memory("logits gradient to bf16", MemoryOp::cross_entropy, tokens, vocabulary,
               kFp32 + kBf16);
@@ -35,14 +43,13 @@ LayerKernels head_kernels(const LayerSetting& s, const Llm& llm, std::int64_t to
   const std::int64_t vocabulary = s.vocabulary_shard(llm.vocab_size);
   const Linear logits{"logits", "logits input gradient", "logits weight gradient", t.hidden_size,
                       vocabulary};
-  KernelList forward(s);
-  norm_forward(forward, s, t.norm, s.rows(tokens), t.hidden_size);
-  column_forward(forward, s, logits, tokens);
-  cross_entropy_forward(forward, tokens, vocabulary);
-
-  KernelList backward(s);
-  if (s.has_backward()) {
-    cross_entropy_backward(backward, tokens, vocabulary);
+  KernelList forward(s), backward(s);
+  for (std::int64_t i = 0; i <= llm.num_nextn_predict_layers; ++i) {
+    norm_forward(forward, s, t.norm, s.rows(tokens), t.hidden_size);
+    column_forward(forward, s, logits, tokens);
+    cross_entropy_forward(forward, s, tokens, vocabulary);
+    if (!s.has_backward()) continue;
+    cross_entropy_backward(backward, s, tokens, vocabulary);
     column_backward(backward, s, logits, tokens);
     norm_backward(backward, s, t.norm, s.rows(tokens), t.hidden_size);
   }

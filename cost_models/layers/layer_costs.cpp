@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <tuple>
@@ -18,6 +19,28 @@ namespace {
 // tp ranks are neighbours, so a group fills NVLink domains and no other tp group shares their NICs.
 GroupShape tp_group_of(int tp, const ClusterSpec& cluster) {
   return {tp, static_cast<int>(ceil_div(tp, cluster.gpus_per_domain())), 1};
+}
+
+// cp ranks come after tp ranks, so the groups of a replica's tp ranks are side by side.
+GroupShape cp_group_of(int tp, int cp, const ClusterSpec& cluster) {
+  if (cp == 1) return {};
+  return {cp,
+          static_cast<int>(std::min<std::int64_t>(
+              cp, ceil_div(std::int64_t{tp} * cp, cluster.gpus_per_domain()))),
+          std::min(tp, cluster.gpus_per_domain())};
+}
+
+// Of a node's GPUs on one NIC, those of one tp group, which send at once.
+int nic_sharers(int tp, const ClusterSpec& cluster) {
+  return std::max(1, std::min(tp, cluster.gpus_per_node / std::max(1, cluster.nics_per_node)));
+}
+
+void check_format(const KernelCosts& kernels, NumberFormat format) {
+  if (kernels.peak(format).value > 0) return;
+  throw UserError("", "precision",
+                  fmt::format("the GPU of this calibration has no {} products (its data sheet "
+                              "gives no peak for them); use \"bf16\"",
+                              name_of(format)));
 }
 
 void check_heads(const std::string& name, const Transformer& t, int tp) {
@@ -43,45 +66,21 @@ std::vector<TimedKernel> joined(const std::vector<TimedKernel>& a,
   return out;
 }
 
-// Values in the matrices a token is multiplied with.
-std::int64_t matrix_values(const Model& model, const Layer& layer) {
-  const Transformer& t = blocks_of(model, layer);
-  switch (layer.kind) {
-    case LayerKind::block:
-      return t.hidden_size * t.head_dim * (2 * t.num_attention_heads + 2 * t.num_key_value_heads) +
-             (t.gated_mlp ? 3 : 2) * t.hidden_size * t.intermediate_size;
-    case LayerKind::projector: {
-      const std::vector<std::int64_t>& sizes = model.encoders[layer.module].projector_sizes;
-      std::int64_t n = 0;
-      for (std::size_t i = 0; i + 1 < sizes.size(); ++i) n += sizes[i] * sizes[i + 1];
-      return n;
-    }
-    case LayerKind::embedding:
-      return is_llm(model, layer) ? 0 : model.encoders[layer.module].patch_values * t.hidden_size;
-    case LayerKind::head:
-      return model.llm.vocab_size * t.hidden_size;
-  }
-  throw InternalError("unknown layer kind");
-}
-
-std::int64_t projected_tokens(const Encoder& e, const TokenBatch& batch) {
-  return batch.sequences() * e.output_tokens_per_tile;
-}
-
 std::int64_t projected_width(const Encoder& e) {
   return e.projector_sizes.empty() ? e.blocks.hidden_size : e.projector_sizes.back();
 }
 
-// What a cost depends on: all blocks of a module are alike. Of the batch, only what the layer sees.
-// Asked with a reference to a batch, remembered with a copy.
+// What a cost depends on: blocks of one kind in a module are alike. Of the batch, only what the
+// layer sees. Asked with a reference to a batch, remembered with a copy.
 template <class Batch>
 struct Key {
   LayerKind kind;
   std::uint16_t module;
+  std::size_t block_kind;
   Recompute recompute;
   Batch batch;
 
-  auto tied() const { return std::tie(kind, module, recompute, batch); }
+  auto tied() const { return std::tie(kind, module, block_kind, recompute, batch); }
 };
 using AskedKey = Key<const TokenBatch&>;
 using StoredKey = Key<TokenBatch>;
@@ -110,8 +109,10 @@ namespace {
 struct TotalKey {
   LayerKind kind;
   std::uint16_t module;
+  std::size_t block_kind;
   Recompute recompute;
   std::int64_t sequences, tokens, image_tokens;
+  std::int64_t local_tokens;  // of a cp rank: depends on how long each sequence is
 
   bool operator==(const TotalKey&) const = default;
 };
@@ -119,8 +120,9 @@ struct TotalKey {
 struct TotalKeyHash {
   std::size_t operator()(const TotalKey& key) const {
     std::uint64_t h = static_cast<std::uint64_t>(key.kind) | std::uint64_t{key.module} << 8 |
-                      static_cast<std::uint64_t>(key.recompute) << 24;
-    for (const std::int64_t n : {key.sequences, key.tokens, key.image_tokens})
+                      static_cast<std::uint64_t>(key.recompute) << 24 |
+                      static_cast<std::uint64_t>(key.block_kind) << 32;
+    for (const std::int64_t n : {key.sequences, key.tokens, key.image_tokens, key.local_tokens})
       h = (h ^ static_cast<std::uint64_t>(n)) * 0x9E3779B97F4A7C15ULL;
     return h ^ (h >> 32);
   }
@@ -145,8 +147,9 @@ struct LayerCosts::Memo {
   Costs costs;
   Costs::iterator latest = costs.end();  // blocks of a stage are asked for one after another
   std::deque<Costs::iterator> oldest_first;
-  std::map<std::pair<std::uint16_t, std::int64_t>, BlockParts> block_parts;  // by module, tokens
-  std::map<std::pair<std::uint16_t, std::int64_t>, BlockTotals> block_totals;
+  using BlockKey = std::tuple<std::uint16_t, std::size_t, std::int64_t>;  // module, kind, tokens
+  std::map<BlockKey, BlockParts> block_parts;
+  std::map<BlockKey, BlockTotals> block_totals;
   std::unordered_map<TotalKey, LayerTotals, TotalKeyHash> totals;
 
   const LayerCost* find(const AskedKey& key) {
@@ -155,9 +158,10 @@ struct LayerCosts::Memo {
   }
 
   const LayerCost& remember(const AskedKey& key, LayerCost cost) {
-    latest =
-        costs.emplace(StoredKey{key.kind, key.module, key.recompute, key.batch}, std::move(cost))
-            .first;
+    latest = costs
+                 .emplace(StoredKey{key.kind, key.module, key.block_kind, key.recompute, key.batch},
+                          std::move(cost))
+                 .first;
     oldest_first.push_back(latest);
     if (oldest_first.size() > kRemembered) {
       costs.erase(oldest_first.front());
@@ -166,11 +170,10 @@ struct LayerCosts::Memo {
     return latest->second;
   }
 
-  const BlockParts& parts(const Block& block, std::uint16_t module, std::int64_t tokens) {
-    const auto found = block_parts.find({module, tokens});
+  const BlockParts& parts(const Block& block, const BlockKey& key) {
+    const auto found = block_parts.find(key);
     if (found != block_parts.end()) return found->second;
-    return block_parts.emplace(std::pair{module, tokens}, costs::block_parts(block, tokens))
-        .first->second;
+    return block_parts.emplace(key, costs::block_parts(block, std::get<2>(key))).first->second;
   }
 };
 
@@ -209,29 +212,77 @@ LayerCosts::LayerCosts(const Model& model, const Parallelism& parallelism, const
       software_(software),
       kernels_(kernels),
       tp_group_(tp_group_of(parallelism.tensor_model_parallel_size, cluster)),
+      cp_group_(cp_group_of(parallelism.tensor_model_parallel_size,
+                            parallelism.context_parallel_size, cluster)),
+      cp_nic_sharers_(nic_sharers(parallelism.tensor_model_parallel_size, cluster)),
       memo_(std::make_unique<Memo>()) {
   const int tp = parallelism.tensor_model_parallel_size;
-  for (const Encoder& e : model.encoders) check_heads(e.name, e.blocks, tp);
-  check_heads(model.llm.name, model.llm.blocks, tp);
+  check_format(kernels, software.precision.format);
+  const auto check = [tp](const std::string& name, const Transformer& first,
+                          const OtherBlocks& others) {
+    for (const Transformer* t : block_kinds(first, others)) check_heads(name, *t, tp);
+  };
+  for (const Encoder& e : model.encoders) check(e.name, e.blocks, e.other_blocks);
+  check(model.llm.name, model.llm.blocks, model.llm.other_blocks);
 }
 
 LayerCosts::LayerCosts(LayerCosts&&) noexcept = default;
 LayerCosts::~LayerCosts() = default;
 
-// A sequence that does not divide by tp cannot be split: InternViT's 1,025 tokens per tile.
+// A tile whose tokens do not divide by tp cannot be split by itself: InternViT's 1,025 tokens.
 bool LayerCosts::sequence_parallel(const Layer& layer) const {
   if (!parallelism_.sequence_parallel || tp_group_.ranks == 1) return false;
-  return is_llm(model_, layer) ||
-         model_.encoders[layer.module].tokens_per_tile % tp_group_.ranks == 0;
+  if (is_llm(model_, layer) || software_.sequence_parallel_over_tiles) return true;
+  const Encoder& e = model_.encoders[layer.module];
+  const std::int64_t unit =
+      e.tokens_per_output_token > 0 ? e.tokens_per_output_token : e.tokens_per_tile;
+  return unit % tp_group_.ranks == 0;
 }
 
 LayerSetting LayerCosts::setting_of(const Layer& layer) const {
-  return {kernels_,
-          software_,
-          tp_group_,
-          sequence_parallel(layer),
-          trained(model_, layer),
-          needs_input_gradient(model_, layer)};
+  LayerSetting s{kernels_,
+                 software_,
+                 tp_group_,
+                 sequence_parallel(layer),
+                 trained(model_, layer),
+                 needs_input_gradient(model_, layer),
+                 has_adapters(model_, layer)};
+  if (!is_llm(model_, layer)) return s;  // encoders stay in bf16, and their images whole
+  s.cp_group = cp_group_;
+  s.cp_comm_type = parallelism_.cp_comm_type;
+  s.cp_nic_sharers = cp_nic_sharers_;
+  if (layer.kind != LayerKind::block) return s;
+  s.format = software_.precision.format;
+  s.quantises_weights =
+      s.quantises() && parallelism_.zero_stage == 3 && !software_.precision.fp8_param_gather;
+  return s;
+}
+
+// What a rank encodes.
+TokenBatch LayerCosts::encoder_batch(const Layer& layer, const MicroBatch& mb) const {
+  TokenBatch batch = mb.encoders[layer.module];
+  if (software_.split_encoders_over_cp)
+    for (SequenceGroup& g : batch.groups) g.count = ceil_div(g.count, cp_group_.ranks);
+  return batch;
+}
+
+// Where cp ranks encode different images, all of them need what all become; their gradients go the
+// other way.
+void LayerCosts::exchange_images(const Layer& layer, const MicroBatch& mb, LayerCost& cost) const {
+  if (!software_.split_encoders_over_cp || cp_group_.ranks == 1) return;
+  const Encoder& e = model_.encoders[layer.module];
+  const Bytes bytes{projected_tokens(e, mb.encoders[layer.module]) * projected_width(e) *
+                    software_.precision.activation_bytes};
+  const auto add = [&](std::vector<TimedKernel>& to, std::string_view name, CollectiveOp op) {
+    const Cost c = kernels_.collective({op, bytes, cp_group_});
+    to.push_back({name, true, to_time(c.time), {}, c.source});
+  };
+  add(cost.forward, "cp all-gather", CollectiveOp::all_gather);
+  if (!cost.backward.empty()) {
+    std::vector<TimedKernel> scatter;
+    add(scatter, "cp reduce-scatter", CollectiveOp::reduce_scatter);
+    cost.backward.insert(cost.backward.begin(), scatter.front());
+  }
 }
 
 std::int64_t LayerCosts::image_tokens(const MicroBatch& mb) const {
@@ -241,14 +292,27 @@ std::int64_t LayerCosts::image_tokens(const MicroBatch& mb) const {
   return n;
 }
 
+std::int64_t LayerCosts::deepstack_tokens(const MicroBatch& mb) const {
+  std::int64_t n = 0;
+  for (std::size_t e = 0; e < model_.encoders.size(); ++e)
+    n += model_.encoders[e].deepstack_features *
+         projected_tokens(model_.encoders[e], mb.encoders[e]);
+  return n;
+}
+
 const LayerCost& LayerCosts::cost(const Layer& layer, const MicroBatch& mb, Recompute recompute) {
   check(mb.encoders.size() == model_.encoders.size(), "a micro-batch has an entry an encoder");
   const bool block = layer.kind == LayerKind::block;
   const bool llm = is_llm(model_, layer);
   TokenBatch counts;  // all that the LLM's embedding and head see
-  if (llm && !block) counts.groups = {{mb.llm.tokens(), 1}, {image_tokens(mb), 1}};
+  if (llm && !block)
+    counts.groups = {{mb.llm.tokens(), 1},
+                     {image_tokens(mb), 1},
+                     {deepstack_tokens(mb), 1},
+                     {cp_group_.ranks == 1 ? 0 : setting_of(layer).local_tokens(mb.llm), 1}};
   const TokenBatch& batch = !llm ? mb.encoders[layer.module] : block ? mb.llm : counts;
-  const AskedKey key{layer.kind, layer.module, block ? recompute : Recompute::none, batch};
+  const AskedKey key{layer.kind, layer.module, block_kind(model_, layer),
+                     block ? recompute : Recompute::none, batch};
 
   if (const LayerCost* known = memo_->find(key)) return *known;
   return memo_->remember(key, compute(layer, mb, recompute));
@@ -256,8 +320,10 @@ const LayerCost& LayerCosts::cost(const Layer& layer, const MicroBatch& mb, Reco
 
 LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recompute recompute) {
   const LayerSetting s = setting_of(layer);
-  const TokenBatch& batch = is_llm(model_, layer) ? mb.llm : mb.encoders[layer.module];
-  const std::int64_t tokens = batch.tokens();
+  TokenBatch encoded;
+  if (!is_llm(model_, layer)) encoded = encoder_batch(layer, mb);
+  const TokenBatch& batch = is_llm(model_, layer) ? mb.llm : encoded;
+  const std::int64_t tokens = s.local_tokens(batch);
   LayerCost cost;
   if (tokens == 0) return cost;  // a micro-batch without images
   const auto take = [&cost](LayerKernels kernels, const std::vector<SavedTensor>& saved) {
@@ -271,12 +337,14 @@ LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recomput
       break;
     case LayerKind::projector: {
       const Encoder& e = model_.encoders[layer.module];
-      take(projector_kernels(s, e, batch), projector_activations(s, e, batch.sequences()));
+      take(projector_kernels(s, e, batch), projector_activations(s, e, projected_tokens(e, batch)));
+      exchange_images(layer, mb, cost);
       break;
     }
     case LayerKind::embedding:
       if (is_llm(model_, layer)) {
-        take(llm_embedding_kernels(s, model_.llm, tokens, image_tokens(mb)),
+        take(llm_embedding_kernels(s, model_.llm, tokens, ceil_div(image_tokens(mb), s.cp()),
+                                   ceil_div(deepstack_tokens(mb), s.cp())),
              llm_embedding_activations(s, model_.llm, tokens));
       } else {
         const Encoder& e = model_.encoders[layer.module];
@@ -290,21 +358,24 @@ LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recomput
   }
   cost.model_flops = model_flops(layer, mb);
   if (accumulates_gradients(s)) cost.backward.push_back(gradient_accumulation(layer));
-  for (auto* kernels : {&cost.forward, &cost.recompute, &cost.backward})
-    bound_by_host(*kernels, software_.host_time_per_kernel);
+  if (!software_.cuda_graphs)
+    for (auto* kernels : {&cost.forward, &cost.recompute, &cost.backward})
+      bound_by_host(*kernels, software_.host_time_per_kernel);
   return cost;
 }
 
 bool LayerCosts::host_bound(std::size_t kernels, Time on_gpu) const {
-  return to_time(software_.host_time_per_kernel * static_cast<double>(kernels)) > on_gpu;
+  return !software_.cuda_graphs &&
+         to_time(software_.host_time_per_kernel * static_cast<double>(kernels)) > on_gpu;
 }
 
 const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, const Block& block,
                                                         const TokenBatch& batch) {
-  const std::pair key{layer.module, batch.tokens()};
+  const std::int64_t tokens = block.setting.local_tokens(batch);
+  const Memo::BlockKey key{layer.module, block_kind(model_, layer), tokens};
   const auto found = memo_->block_totals.find(key);
   if (found != memo_->block_totals.end()) return found->second;
-  const BlockParts& parts = memo_->parts(block, layer.module, batch.tokens());
+  const BlockParts& parts = memo_->parts(block, key);
   BlockTotals t;
   for (const auto* list : {&parts.before_attention, &parts.after_attention}) {
     t.forward += totals(*list);
@@ -320,7 +391,7 @@ const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, cons
   }
   for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
     t.saved[static_cast<std::size_t>(r)] = costs::total(block_activations(block, batch, r));
-  t.gradients = block_gradients(block, batch.tokens());
+  t.gradients = block_gradients(block, tokens);
   return memo_->block_totals.emplace(key, t).first->second;
 }
 
@@ -329,9 +400,14 @@ LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recomput
   // Tiles are all alike, and other layers depend on token counts: those totals are remembered.
   if (layer.kind != LayerKind::block || batch.groups.size() <= 1) {
     const bool counts_only = is_llm(model_, layer) && layer.kind != LayerKind::block;
-    const TotalKey key{layer.kind,     layer.module,
-                       recompute,      counts_only ? 0 : batch.sequences(),
-                       batch.tokens(), counts_only ? image_tokens(mb) : 0};
+    const TotalKey key{layer.kind,
+                       layer.module,
+                       block_kind(model_, layer),
+                       recompute,
+                       counts_only ? deepstack_tokens(mb) : batch.sequences(),
+                       batch.tokens(),
+                       counts_only ? image_tokens(mb) : 0,
+                       cp_group_.ranks == 1 ? 0 : setting_of(layer).local_tokens(batch)};
     if (memo_->totals.size() > kMostTotals) memo_->totals.clear();
     const auto [found, added] = memo_->totals.try_emplace(key);
     if (added) found->second = totals(compute(layer, mb, recompute));
@@ -359,7 +435,8 @@ LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recomput
 
 LayerCost LayerCosts::block_cost(const Layer& layer, const TokenBatch& batch, Recompute recompute) {
   const Block block(blocks_of(model_, layer), setting_of(layer));
-  const BlockParts& p = memo_->parts(block, layer.module, batch.tokens());
+  const BlockParts& p = memo_->parts(
+      block, {layer.module, block_kind(model_, layer), block.setting.local_tokens(batch)});
   const std::vector<TimedKernel> attention = attention_forward(block, batch);
 
   LayerCost cost;
@@ -372,18 +449,18 @@ LayerCost LayerCosts::block_cost(const Layer& layer, const TokenBatch& batch, Re
   }
   cost.saved = costs::total(block_activations(block, batch, recompute));
   cost.working = costs::total(block_activations(block, batch, Recompute::none)) - cost.saved +
-                 block_gradients(block, batch.tokens());
+                 block_gradients(block, block.setting.local_tokens(batch));
   return cost;
 }
 
 // With sharded parameters only a share is left after the reduce-scatter.
 bool LayerCosts::accumulates_gradients(const LayerSetting& s) const {
-  return s.trained && parallelism_.zero_stage < 3 && parallelism_.micro_batches() > 1 &&
-         software_.grad_accumulation_bytes_per_parameter > 0;
+  return (s.trained || s.adapters) && parallelism_.zero_stage < 3 &&
+         parallelism_.micro_batches() > 1 && software_.grad_accumulation_bytes_per_parameter > 0;
 }
 
 TimedKernel LayerCosts::gradient_accumulation(const Layer& layer) const {
-  const std::int64_t parameters = parameters_per_rank(model_, layer, tp_group_.ranks);
+  const std::int64_t parameters = trained_parameters_per_rank(model_, layer, tp_group_.ranks);
   const Bytes bytes{parameters * software_.grad_accumulation_bytes_per_parameter};
   const Cost cost = kernels_.memory_bound({MemoryOp::elementwise, bytes});
   return {"gradient accumulation", false, to_time(cost.time), {}, cost.source};
@@ -404,7 +481,15 @@ Flops LayerCosts::model_flops(const Layer& layer, const MicroBatch& mb) const {
   Flops flops{passes * 2.0 * static_cast<double>(tokens) *
               static_cast<double>(matrix_values(model_, layer))};
   if (layer.kind == LayerKind::block) {
-    const Attention whole{batch.groups, t.num_attention_heads, t.num_key_value_heads, t.head_dim};
+    const BlockShard whole_block(t, 1);
+    const Attention whole{chunked(batch, t.attention_chunk_size),
+                          t.num_attention_heads,
+                          t.num_key_value_heads,
+                          whole_block.even_head_dim(),
+                          t.causal,
+                          false,
+                          0,
+                          t.sliding_window};
     flops += whole.flops() * (s.has_backward() ? 3.0 : 1.0);
   }
   return flops;
@@ -413,12 +498,19 @@ Flops LayerCosts::model_flops(const Layer& layer, const MicroBatch& mb) const {
 Bytes LayerCosts::boundary(const Layer& layer, const MicroBatch& mb) const {
   const std::int64_t h = blocks_of(model_, layer).hidden_size;
   if (is_llm(model_, layer)) {
-    const bool last = layer.kind == LayerKind::head;
-    return {last ? 0 : mb.llm.tokens() * h * software_.precision.activation_bytes};
+    if (layer.kind == LayerKind::head) return {};
+    // DeepStack's features go along until the block that takes them.
+    const std::int64_t taken = layer.kind == LayerKind::block ? layer.index + 1 : 0;
+    const LayerSetting s = setting_of(layer);
+    std::int64_t tokens = s.local_tokens(mb.llm);
+    for (std::size_t e = 0; e < model_.encoders.size(); ++e)
+      tokens += std::max<std::int64_t>(0, model_.encoders[e].deepstack_features - taken) *
+                ceil_div(projected_tokens(model_.encoders[e], mb.encoders[e]), s.cp());
+    return {tokens * h * software_.precision.activation_bytes};
   }
   const auto projected = [&](std::size_t e) {
     return projected_tokens(model_.encoders[e], mb.encoders[e]) *
-           projected_width(model_.encoders[e]);
+           projected_width(model_.encoders[e]) * (1 + model_.encoders[e].deepstack_features);
   };
   std::int64_t values = layer.kind == LayerKind::projector ? projected(layer.module)
                                                            : mb.encoders[layer.module].tokens() * h;
@@ -428,6 +520,19 @@ Bytes LayerCosts::boundary(const Layer& layer, const MicroBatch& mb) const {
 
 Time LayerCosts::tp_gather(Bytes bytes) const {
   return to_time(kernels_.collective({CollectiveOp::all_gather, bytes, tp_group_}).time);
+}
+
+Time LayerCosts::quantise_weights(std::int64_t parameters) const {
+  const Precision& precision = software_.precision;
+  const NumberFormat format = precision.format;
+  if (!is_quantised(format) || parallelism_.zero_stage == 3 || parameters == 0) return {};
+  const int passes = needs_amax_pass(format, precision.fp8_current_scaling) ? 2 : 1;
+  // Parameters that are gathered quantised only need their copy by columns.
+  const double read = precision.fp8_param_gather ? bytes_of(format) : passes * kBf16;
+  const double written = (precision.fp8_param_gather ? 1 : 2) * bytes_of(format);
+  return to_time(
+      kernels_.memory_bound({MemoryOp::elementwise, scaled(Bytes{parameters}, read + written)})
+          .time);
 }
 
 Time LayerCosts::optimizer_step(std::int64_t parameters) const {

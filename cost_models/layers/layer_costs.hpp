@@ -9,7 +9,8 @@
 // an empty backward and keeps nothing.
 //
 // Only blocks recompute; the other layers ignore it. FLOPs count the whole square of causal
-// attention, executed or not, as the usual definitions of MFU and HFU do.
+// attention, executed or not, as the usual definitions of MFU and HFU do; of a sliding window twice
+// the pairs it has, which is the same count for a window as long as the sequence.
 #pragma once
 
 #include <array>
@@ -83,6 +84,12 @@ class LayerCosts {
   LayerCosts(LayerCosts&&) noexcept;
   ~LayerCosts();
 
+  // Whether two layers cost the same for the same micro-batch.
+  bool alike(const Layer& a, const Layer& b) const {
+    return a.kind == b.kind && a.module == b.module &&
+           block_kind(model_, a) == block_kind(model_, b);
+  }
+
   // The reference is valid until kRemembered further costs have been computed: packs of an epoch
   // are too many to remember all. Not for concurrent use.
   static constexpr std::size_t kRemembered = 8192;
@@ -101,6 +108,10 @@ class LayerCosts {
 
   // Optimizer step over this many parameters of one GPU.
   Time optimizer_step(std::int64_t parameters) const;
+  // So many weights of one GPU into the format of products, by rows and by columns: once per step,
+  // for its first micro-batch. Nothing in bf16, or where parameters are sharded (zero_stage 3):
+  // there every pass does it.
+  Time quantise_weights(std::int64_t parameters) const;
   // All ranks of the tp group get all of `bytes`.
   Time tp_gather(Bytes bytes) const;
 
@@ -118,12 +129,16 @@ class LayerCosts {
   TimedKernel gradient_accumulation(const Layer& layer) const;
   Flops model_flops(const Layer& layer, const MicroBatch& micro_batch) const;
   std::int64_t image_tokens(const MicroBatch& micro_batch) const;
+  std::int64_t deepstack_tokens(const MicroBatch& micro_batch) const;
+  TokenBatch encoder_batch(const Layer& layer, const MicroBatch& micro_batch) const;
+  void exchange_images(const Layer& layer, const MicroBatch& micro_batch, LayerCost& cost) const;
 
   const Model& model_;
   Parallelism parallelism_;
   Software software_;
   const KernelCosts& kernels_;
-  GroupShape tp_group_;
+  GroupShape tp_group_, cp_group_;
+  int cp_nic_sharers_ = 1;
   std::unique_ptr<Memo> memo_;
 };
 

@@ -17,21 +17,40 @@ CollectiveNames names_of(CollectiveOp op) {
       return {"tp reduce-scatter", "tp reduce-scatter (exposed)"};
     case CollectiveOp::all_reduce:
       return {"tp all-reduce", "tp all-reduce (exposed)"};
+    case CollectiveOp::all_to_all:
+      return {"tp all-to-all", "tp all-to-all (exposed)"};
   }
   return {};
 }
 
-Gemm input_gradient(const Linear& l, std::int64_t tokens) {
-  return {tokens, l.inputs, l.outputs, GemmPass::input_gradient};
+Gemm forward(const LayerSetting& s, const Linear& l, std::int64_t tokens) {
+  return {tokens, l.outputs, l.inputs, GemmPass::forward, 1, s.format};
 }
 
-Gemm weight_gradient(const Linear& l, std::int64_t tokens) {
-  return {l.inputs, l.outputs, tokens, GemmPass::weight_gradient};
+Gemm input_gradient(const LayerSetting& s, const Linear& l, std::int64_t tokens) {
+  return {tokens, l.inputs, l.outputs, GemmPass::input_gradient, 1, s.format};
+}
+
+Gemm weight_gradient(const LayerSetting& s, const Linear& l, std::int64_t tokens) {
+  return {l.inputs, l.outputs, tokens, GemmPass::weight_gradient, 1, s.format};
 }
 
 void weight_backward(KernelList& list, const LayerSetting& s, const Linear& l,
                      std::int64_t tokens) {
-  if (s.trained) list.gemm(l.weight_gradient_name, weight_gradient(l, tokens));
+  if (s.trained) list.gemm(l.weight_gradient_name, weight_gradient(s, l, tokens));
+  adapter_backward(list, l, tokens);
+}
+
+// By rows for one product, by columns for the weight gradient.
+int copies(const LayerSetting& s) { return s.trained ? 2 : 1; }
+
+void quantise_input(KernelList& list, const LayerSetting& s, std::int64_t values,
+                    bool behind_norm = false) {
+  list.quantise("quantise input", values, copies(s), behind_norm && s.software.fused_norms);
+}
+
+void quantise_gradient(KernelList& list, const LayerSetting& s, std::int64_t values) {
+  list.quantise("quantise gradient", values, copies(s));
 }
 
 }  // namespace
@@ -65,9 +84,41 @@ void KernelList::elementwise(std::string_view name, std::int64_t values,
   for (std::int64_t bytes : bytes_per_value) elementwise(name, values, bytes);
 }
 
+void KernelList::quantise(std::string_view name, std::int64_t values, int copies, bool amax_known) {
+  if (!is_quantised(format_)) return;
+  const Bytes read{values * kBf16 * (amax_pass_ && !amax_known ? 2 : 1)};
+  const Bytes written = scaled(Bytes{values}, copies * bytes_of(format_));
+  add(name, false, costs_.memory_bound({MemoryOp::elementwise, read + written}), {});
+}
+
 void KernelList::collective(CollectiveOp op, Bytes bytes) {
   if (tp_group_.ranks == 1) return;
   add(names_of(op).whole, true, costs_.collective({op, bytes, tp_group_}), {});
+}
+
+void KernelList::cp_collective(const LayerSetting& s, CollectiveOp op, Bytes bytes) {
+  if (s.cp() == 1) return;
+  const std::string_view name = op == CollectiveOp::all_gather       ? "cp all-gather"
+                                : op == CollectiveOp::reduce_scatter ? "cp reduce-scatter"
+                                                                     : "cp all-to-all";
+  add(name, true, costs_.collective({op, bytes, s.cp_group}), {});
+}
+
+void KernelList::ring(std::string_view name, const Attention& step, std::int64_t steps,
+                      Cost message) {
+  const Cost each = costs_.attention(step);
+  message.time -= each.time;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    add(name, false, each, step.flops());
+    if (i + 1 < steps && message.time > Seconds{}) add("cp exchange (exposed)", true, message, {});
+  }
+}
+
+void KernelList::attention_share(std::string_view name, const Attention& whole,
+                                 std::int64_t parts) {
+  Cost cost = costs_.attention(whole);
+  cost.time = cost.time / static_cast<double>(parts);
+  add(name, false, cost, whole.flops() * (1.0 / static_cast<double>(parts)));
 }
 
 void KernelList::gemm_beside(std::string_view name, const Gemm& gemm, CollectiveOp op,
@@ -100,12 +151,16 @@ void KernelList::gemm_in_pieces(std::string_view name, const Gemm& gemm, Collect
 }
 
 void column_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
-  const Gemm gemm{tokens, l.outputs, l.inputs};
-  const Bytes x = s.activation(tokens * l.inputs);
-  if (s.overlaps_forward())
-    return list.gemm_in_pieces(l.forward, gemm, CollectiveOp::all_gather, x);
-  if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, x);
-  list.gemm(l.forward, gemm);
+  const Gemm gemm = forward(s, l, tokens);
+  const Bytes x = s.operand(tokens * l.inputs);
+  if (!s.norm_quantises()) quantise_input(list, s, s.rows(tokens) * l.inputs, true);
+  if (s.overlaps_forward()) {
+    list.gemm_in_pieces(l.forward, gemm, CollectiveOp::all_gather, x);
+  } else {
+    if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, x);
+    list.gemm(l.forward, gemm);
+  }
+  adapter_forward(list, l, tokens);
 }
 
 namespace {
@@ -120,10 +175,11 @@ void gemm_and(KernelList& list, const LayerSetting& s, std::string_view name, co
 // With x gathered for the weight gradient that follows.
 void input_gradient_of(KernelList& list, const LayerSetting& s, const Linear& l,
                        std::int64_t tokens) {
-  const Gemm for_input = input_gradient(l, tokens);
-  if (s.trained && s.sequence_parallel)
+  const Gemm for_input = input_gradient(s, l, tokens);
+  quantise_gradient(list, s, tokens * l.outputs);
+  if ((s.trained || l.adapter_rank > 0) && s.sequence_parallel)
     gemm_and(list, s, l.input_gradient_name, for_input, CollectiveOp::all_gather,
-             s.activation(tokens * l.inputs));
+             s.operand(tokens * l.inputs));
   else
     list.gemm(l.input_gradient_name, for_input);
 }
@@ -133,11 +189,12 @@ void input_gradient_of(KernelList& list, const LayerSetting& s, const Linear& l,
 void column_backward(KernelList& list, const LayerSetting& s, const Linear& l,
                      std::int64_t tokens) {
   input_gradient_of(list, s, l, tokens);
+  adapter_backward(list, l, tokens);
   const Bytes x = s.activation(tokens * l.inputs);
   const CollectiveOp reduce =
       s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
   if (s.trained)
-    gemm_and(list, s, l.weight_gradient_name, weight_gradient(l, tokens), reduce, x);
+    gemm_and(list, s, l.weight_gradient_name, weight_gradient(s, l, tokens), reduce, x);
   else
     list.collective(reduce, x);
 }
@@ -149,8 +206,10 @@ void gathered_backward(KernelList& list, const LayerSetting& s, const Linear& l,
 }
 
 void row_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
-  const Gemm gemm{tokens, l.outputs, l.inputs};
+  const Gemm gemm = forward(s, l, tokens);
   const Bytes y = s.activation(tokens * l.outputs);
+  adapter_forward(list, l, tokens);
+  quantise_input(list, s, tokens * l.inputs);
   if (s.overlaps_forward())
     return list.gemm_in_pieces(l.forward, gemm, CollectiveOp::reduce_scatter, y);
   list.gemm(l.forward, gemm);
@@ -158,22 +217,27 @@ void row_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::
 }
 
 void row_backward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
-  const Bytes y = s.activation(tokens * l.outputs);
+  const Bytes y = s.operand(tokens * l.outputs);
+  quantise_gradient(list, s, s.rows(tokens) * l.outputs);
   if (s.overlaps_forward()) {
-    list.gemm_in_pieces(l.input_gradient_name, input_gradient(l, tokens), CollectiveOp::all_gather,
-                        y);
+    list.gemm_in_pieces(l.input_gradient_name, input_gradient(s, l, tokens),
+                        CollectiveOp::all_gather, y);
     return weight_backward(list, s, l, tokens);
   }
   if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, y);
-  whole_backward(list, s, l, tokens);
+  list.gemm(l.input_gradient_name, input_gradient(s, l, tokens));
+  weight_backward(list, s, l, tokens);
 }
 
-void whole_forward(KernelList& list, const Linear& l, std::int64_t tokens) {
-  list.gemm(l.forward, {tokens, l.outputs, l.inputs});
+void whole_forward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
+  quantise_input(list, s, tokens * l.inputs);
+  list.gemm(l.forward, forward(s, l, tokens));
+  adapter_forward(list, l, tokens);
 }
 
 void whole_backward(KernelList& list, const LayerSetting& s, const Linear& l, std::int64_t tokens) {
-  list.gemm(l.input_gradient_name, input_gradient(l, tokens));
+  quantise_gradient(list, s, tokens * l.outputs);
+  list.gemm(l.input_gradient_name, input_gradient(s, l, tokens));
   weight_backward(list, s, l, tokens);
 }
 

@@ -25,13 +25,31 @@ struct LayerSetting {
   bool sequence_parallel = false;
   bool trained = true;
   bool input_gradient = true;
+  bool adapters = false;                     // beside its matrices, trained
+  NumberFormat format = NumberFormat::bf16;  // of the linear layers' products
+  GroupShape cp_group{};                     // one rank: sequences are whole
+  CpCommType cp_comm_type = CpCommType::p2p;
+  int cp_nic_sharers = 1;  // of a ring that leaves a node
+  // zero_stage 3: weights arrive in bf16 for every pass, and are quantised for it.
+  bool quantises_weights = false;
 
   std::int64_t tp() const { return tp_group.ranks; }
   bool overlaps_forward() const { return sequence_parallel && software.overlap_tp_forward; }
-  bool has_backward() const { return trained || input_gradient; }
+  bool has_backward() const { return trained || adapters || input_gradient; }
   // Rows a rank holds of a tensor outside the tensor-parallel regions.
   std::int64_t rows(std::int64_t tokens) const {
     return sequence_parallel ? ceil_div(tokens, tp()) : tokens;
+  }
+  std::int64_t cp() const { return cp_group.ranks; }
+  // What a cp rank has of a sequence: two pieces of 2 cp, padded.
+  std::int64_t local_length(std::int64_t length) const {
+    return cp() == 1 ? length : 2 * ceil_div(length, 2 * cp());
+  }
+  std::int64_t local_tokens(const TokenBatch& batch) const {
+    if (cp() == 1) return batch.tokens();
+    std::int64_t n = 0;
+    for (const SequenceGroup& g : batch.groups) n += g.count * local_length(g.length);
+    return n;
   }
   // A vocabulary's rows on one rank, padded.
   std::int64_t vocabulary_shard(std::int64_t vocab_size) const {
@@ -41,6 +59,18 @@ struct LayerSetting {
   Bytes activation(std::int64_t values) const {
     return {values * software.precision.activation_bytes};
   }
+
+  bool quantises() const { return is_quantised(format); }
+  // Transformer Engine's norms (pytorch/csrc/extensions/normalization.cpp) write their output
+  // quantised if its scale is known beforehand, and otherwise find its largest value on the way.
+  bool norm_quantises() const {
+    return software.fused_norms && format == NumberFormat::fp8 &&
+           !software.precision.fp8_current_scaling;
+  }
+  // Inputs and gradients of products travel as they are multiplied.
+  Bytes operand(std::int64_t values) const {
+    return quantises() ? scaled(Bytes{values}, bytes_of(format)) : activation(values);
+  }
 };
 
 class KernelList {
@@ -48,7 +78,10 @@ class KernelList {
   explicit KernelList(const LayerSetting& setting)
       : costs_(setting.costs),
         tp_group_(setting.tp_group),
-        pieces_(setting.software.tp_overlap_pieces) {
+        pieces_(setting.software.tp_overlap_pieces),
+        format_(setting.format),
+        amax_pass_(
+            needs_amax_pass(setting.format, setting.software.precision.fp8_current_scaling)) {
     kernels_.reserve(8);
   }
 
@@ -61,8 +94,18 @@ class KernelList {
   // One kernel for each entry: a chain of eager operations on the same tensor.
   void elementwise(std::string_view name, std::int64_t values,
                    std::span<const std::int64_t> bytes_per_value);
+  // Into copies in the setting's format; nothing if products take bf16. Read once, or twice where
+  // the largest value is looked for first.
+  void quantise(std::string_view name, std::int64_t values, int copies, bool amax_known = false);
   // Over the tp group; nothing if that is one rank.
   void collective(CollectiveOp op, Bytes bytes);
+  // Over the cp group.
+  void cp_collective(const LayerSetting& s, CollectiveOp op, Bytes bytes);
+  // `steps` kernels one after another. Beside each but the last, a message to the next cp rank
+  // travels that the next kernel waits for; only what outlasts the kernel shows.
+  void ring(std::string_view name, const Attention& step, std::int64_t steps, Cost message);
+  // One of `parts` equal shares of a kernel.
+  void attention_share(std::string_view name, const Attention& whole, std::int64_t parts);
   // A GEMM with a collective running beside it.
   void gemm_beside(std::string_view name, const Gemm& gemm, CollectiveOp op, Bytes bytes);
   // The same for communication that the GEMM itself depends on: both are cut into pieces, smaller
@@ -80,14 +123,29 @@ class KernelList {
   const KernelCosts& costs_;
   GroupShape tp_group_;
   int pieces_;
+  NumberFormat format_;
+  bool amax_pass_;
   std::vector<TimedKernel> kernels_;
 };
 
 // y = x W, of which one rank holds `inputs` x `outputs`.
+//
+// In a quantised format x is quantised before the forward, unless the norm before it did that, and
+// the gradient of y before the backward: each by rows for one product and by columns for the weight
+// gradient. Weights are quantised once per step (LayerCosts::quantise_weights). What is gathered
+// for a product travels quantised; what is reduced is bf16.
 struct Linear {
   std::string_view forward, input_gradient_name, weight_gradient_name;
   std::int64_t inputs = 0, outputs = 0;
+  std::int64_t adapter_rank = 0;  // of a trained adapter beside it; 0: none
+  bool dora = false;
 };
+
+// y += (x A) B with A inputs x rank, B rank x outputs. Where x is split over ranks, so is A, and
+// the sum over ranks is that of y. DoRA scales y by a learned magnitude over the norm of each
+// column of W + A B, through which no gradient flows (Liu et al. 2024, equation 11).
+void adapter_forward(KernelList& list, const Linear& linear, std::int64_t tokens);
+void adapter_backward(KernelList& list, const Linear& linear, std::int64_t tokens);
 
 // The gradient of x is always made: even in the first trained layer a norm with weights, or another
 // linear, comes before. The gradient of W is made if the layer is trained.
@@ -113,7 +171,8 @@ void row_backward(KernelList& list, const LayerSetting& s, const Linear& linear,
                   std::int64_t tokens);
 
 // Replicated on every rank.
-void whole_forward(KernelList& list, const Linear& linear, std::int64_t tokens);
+void whole_forward(KernelList& list, const LayerSetting& s, const Linear& linear,
+                   std::int64_t tokens);
 void whole_backward(KernelList& list, const LayerSetting& s, const Linear& linear,
                     std::int64_t tokens);
 

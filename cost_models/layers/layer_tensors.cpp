@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cost_models/layers/activation_memory.hpp"
+#include "cost_models/layers/end_kernels.hpp"
 #include "cost_models/layers/layer_costs.hpp"
 
 namespace mllmsim::costs {
@@ -49,8 +50,9 @@ LayerTensors block_tensors(const Block& block, const TokenBatch& batch, Recomput
     add(out.backward, total(block_activations(block, batch, Recompute::none)) -
                           costs::total(block_activations(block, batch, recompute)));
   }
-  const Bytes inner{batch.tokens() * block.shard.mlp * kBf16};
-  const Bytes gradients = block_gradients(block, batch.tokens());
+  const std::int64_t tokens = block.setting.local_tokens(batch);
+  const Bytes gradients = block_gradients(block, tokens);
+  const Bytes inner = std::min(gradients, Bytes{tokens * block.shard.mlp * kBf16});
   add(out.backward, inner);
   add(out.backward, gradients - inner);
   return out;
@@ -62,8 +64,8 @@ LayerTensors LayerCosts::tensors(const Layer& layer, const MicroBatch& mb,
                                  Recompute recompute) const {
   const LayerSetting s = setting_of(layer);
   const bool llm = is_llm(model_, layer);
-  const TokenBatch& batch = llm ? mb.llm : mb.encoders[layer.module];
-  const std::int64_t tokens = batch.tokens();
+  const TokenBatch batch = llm ? mb.llm : encoder_batch(layer, mb);
+  const std::int64_t tokens = s.local_tokens(batch);
   LayerTensors out;
   if (tokens == 0) return out;
   switch (layer.kind) {
@@ -71,7 +73,8 @@ LayerTensors LayerCosts::tensors(const Layer& layer, const MicroBatch& mb,
       return block_tensors(Block(blocks_of(model_, layer), s), batch, recompute);
     case LayerKind::projector:
       out.saved =
-          sizes_of(projector_activations(s, model_.encoders[layer.module], batch.sequences()));
+          sizes_of(projector_activations(s, model_.encoders[layer.module],
+                                         projected_tokens(model_.encoders[layer.module], batch)));
       break;
     case LayerKind::embedding:
       out.saved =

@@ -1,6 +1,7 @@
 #include "cost_models/layers/pointwise_kernels.hpp"
 
 #include <array>
+#include <span>
 
 namespace mllmsim::costs {
 namespace {
@@ -131,7 +132,8 @@ void activation_backward(KernelList& list, const LayerSetting& s, bool gated, bo
   else if (s.software.fused_kernels)
     list.elementwise("swiglu backward", values, 3 * kBf16 + 2 * kBf16);
   else
-    list.elementwise("swiglu backward", values, kEagerSwigluBackward);
+    list.elementwise("swiglu backward", values,
+                     std::span(kEagerSwigluBackward).first(s.software.joint_gate_up ? 4 : 3));
   if (bias) bias_backward(list, s, (gated ? 2 : 1) * values);
 }
 

@@ -25,7 +25,9 @@ std::vector<ProjectorLinear> linears_of(const LayerSetting& s, const Encoder& e)
   return out;
 }
 
-bool shuffles(const Encoder& e) { return e.output_tokens_per_tile != e.tokens_per_tile; }
+bool shuffles(const Encoder& e) {
+  return e.tokens_per_output_token > 1 || e.output_tokens_per_tile != e.tokens_per_tile;
+}
 
 void pixel_shuffle(KernelList& list, const Encoder& e, std::int64_t tokens) {
   if (!shuffles(e)) return;
@@ -49,16 +51,16 @@ std::vector<TimedKernel> forward(const LayerSetting& s, const Encoder& e, std::i
   const std::vector<ProjectorLinear> linears = linears_of(s, e);
   KernelList list(s);
   pixel_shuffle(list, e, tokens);
-  norm_forward(list, s, Norm::layer_norm, tokens, e.projector_sizes.front());
+  if (e.projector_norm) norm_forward(list, s, Norm::layer_norm, tokens, e.projector_sizes.front());
   for (std::size_t i = 0; i < linears.size(); ++i) {
     const auto& [linear, split] = linears[i];
     if (split == Split::row)
       row_forward(list, s, linear, tokens);
     else
-      whole_forward(list, linear, tokens);
+      whole_forward(list, s, linear, tokens);
     if (i + 1 < linears.size())
-      activation_forward(list, s, false, true, tokens * linear.outputs);
-    else
+      activation_forward(list, s, false, e.projector_bias, tokens * linear.outputs);
+    else if (e.projector_bias)
       bias_forward(list, tokens * linear.outputs);
   }
   return list.take();
@@ -70,21 +72,26 @@ std::vector<TimedKernel> backward(const LayerSetting& s, const Encoder& e, std::
   for (std::size_t i = linears.size(); i-- > 0;) {
     const std::int64_t values = tokens * linears[i].linear.outputs;
     if (i + 1 < linears.size())
-      activation_backward(list, s, false, true, values);
-    else
+      activation_backward(list, s, false, e.projector_bias, values);
+    else if (e.projector_bias)
       bias_backward(list, s, values);
     linear_backward(list, s, linears[i], tokens);
   }
-  norm_backward(list, s, Norm::layer_norm, tokens, e.projector_sizes.front());
+  if (e.projector_norm) norm_backward(list, s, Norm::layer_norm, tokens, e.projector_sizes.front());
   if (s.input_gradient) pixel_shuffle(list, e, tokens);
   return list.take();
 }
 
 }  // namespace
 
+std::int64_t projected_tokens(const Encoder& e, const TokenBatch& batch) {
+  return e.tokens_per_output_token > 0 ? batch.tokens() / e.tokens_per_output_token
+                                       : batch.sequences() * e.output_tokens_per_tile;
+}
+
 LayerKernels projector_kernels(const LayerSetting& setting, const Encoder& e,
                                const TokenBatch& batch) {
-  const std::int64_t tokens = batch.sequences() * e.output_tokens_per_tile;
+  const std::int64_t tokens = projected_tokens(e, batch);
   LayerSetting s = setting;
   s.sequence_parallel = false;
 
@@ -94,9 +101,12 @@ LayerKernels projector_kernels(const LayerSetting& setting, const Encoder& e,
                       s.activation(batch.tokens() * e.blocks.hidden_size));
   LayerKernels kernels{gather.take(), {}};
   if (e.projector_sizes.size() < 2) return kernels;
-  const std::vector<TimedKernel> rest = forward(s, e, tokens);
-  kernels.forward.insert(kernels.forward.end(), rest.begin(), rest.end());
-  if (s.has_backward()) kernels.backward = backward(s, e, tokens);
+  const auto repeat = [&](std::vector<TimedKernel>& to, const std::vector<TimedKernel>& one) {
+    for (std::int64_t i = 0; i <= e.deepstack_features; ++i)
+      to.insert(to.end(), one.begin(), one.end());
+  };
+  repeat(kernels.forward, forward(s, e, tokens));
+  if (s.has_backward()) repeat(kernels.backward, backward(s, e, tokens));
   return kernels;
 }
 

@@ -42,8 +42,8 @@ std::string identity(const ComparedRun& c, const std::string& by) {
   for (const auto& [key, text, value] : c.varied)
     if (!is_strategy(key) && !means(by, key)) out += "\n" + key + "=" + text;
   if (!c.of_sweep && is_strategy(by))  // nothing says what was varied: the sizes do
-    out += fmt::format("\n{} {} {} {} {} {} {} {}", r.gpus, r.tp, r.pp, r.vpp, r.dp, r.zero_stage,
-                       r.micro_batch_size, r.global_batch_size);
+    out += fmt::format("\n{} {} {} {} {} {} {} {} {}", r.gpus, r.tp, r.pp, r.vpp, r.cp, r.dp,
+                       r.zero_stage, r.micro_batch_size, r.global_batch_size);
   return out;
 }
 

@@ -48,7 +48,7 @@ class Recorder : public costs::KernelCosts {
   double gemm_slowdown_beside_collective() const override {
     return costs_.gemm_slowdown_beside_collective();
   }
-  FlopsPerSecond peak() const override { return costs_.peak(); }
+  FlopsPerSecond peak(NumberFormat format) const override { return costs_.peak(format); }
 
  private:
   costs::Cost record(const Kernel& kernel, costs::Cost cost) const {

@@ -50,7 +50,8 @@ void choose_ranks(const results::RunResult& run, const Parallelism& p, const Cho
     if (first < 0 || last >= run.gpus)
       throw UserError("command line", "--ranks", fmt::format("{} has ranks {}", run.name, all));
   const auto wanted = [&](int replica, int stage) {
-    const std::int64_t low = p.rank(0, replica, stage), high = p.rank(run.tp - 1, replica, stage);
+    const std::int64_t low = p.rank(0, replica, stage),
+                       high = p.rank(run.tp - 1, replica, stage, run.cp - 1);
     return std::any_of(choice.ranks.begin(), choice.ranks.end(),
                        [&](const auto& r) { return r.first <= high && r.second >= low; });
   };
@@ -71,6 +72,7 @@ Parallelism placement_of(const results::RunResult& run) {
   Parallelism p;
   p.tensor_model_parallel_size = run.tp;
   p.pipeline_model_parallel_size = run.pp;
+  p.context_parallel_size = run.cp;
   p.data_parallel_size = run.dp;
   try {
     const scenarios::Node root = scenarios::parse_toml(run.scenario_text, run.name);

@@ -7,6 +7,7 @@
 #include "cost_models/kernels/gpus.hpp"
 #include "results/cli/command.hpp"
 #include "results/cli/streams.hpp"
+#include "scenarios/files/evidence.hpp"
 #include "scenarios/files/shipped_files.hpp"
 #include "scenarios/read/software_reader.hpp"
 #include "sim/base/errors.hpp"
@@ -41,6 +42,10 @@ std::string settings_text() {
   std::string out = "settings (software.*: default, and where it comes from)\n";
   for (const scenarios::SoftwareSetting& s : scenarios::software_settings({}))
     out += fmt::format("  {:<38} {:<10} {}\n", s.key, s.value, s.source);
+  out += "evidence (what each constant of a software or cluster file rests on)\n";
+  for (const scenarios::Evidence& e : scenarios::shipped_evidence())
+    out += fmt::format("  {:<34} {:<38} {:<12} {}\n", e.file, e.key, e.value,
+                       e.text.empty() ? "not said" : e.text);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cost_models/parquet/parquet_measurements.hpp"
 #include "results/cli/command.hpp"
 #include "results/cli/streams.hpp"
 #include "results/run/version.hpp"
@@ -94,5 +95,6 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, kKept);
   mallopt(M_TRIM_THRESHOLD, kKept);
   mllmsim::scenarios::register_parquet_lengths();
+  mllmsim::fit::register_parquet_measurements();
   return mllmsim::cli::guarded_dispatch({argv + 1, argv + argc});
 }

@@ -43,7 +43,7 @@ struct Figures {
 
 struct PackOptions {
   data::PackLimits limits, keep;
-  int rounds = 10;
+  int rounds = 50;
   std::uint64_t seed = 1;
   std::int64_t ranks = 8;
 };
@@ -265,7 +265,7 @@ int pack_command(const Arguments& arguments) {
       "keep-v", whole(), "ISF keeps packs from this many tiles (default: Q_v)")(
       "keep-t", whole(), "... or this many tokens (default: Q_t - 128)")(
       "algorithm", po::value<std::string>()->default_value("both"), "isf, best-fit or both")(
-      "rounds", whole(), "rounds of ISF (default 10)")(
+      "rounds", whole(), "rounds of ISF (default 50)")(
       "seed", po::value<std::uint64_t>()->default_value(1), "of the mixture and of ISF")(
       "ranks", whole(), "data-parallel ranks for the dist ratios (default 8)")(
       "out,o", po::value<std::string>(),

@@ -99,6 +99,16 @@ void announce(const Job& job, const std::string& file) {
                   job.data.set ? "; data.steps=32 simulates 32 steps of the pass" : ""));
 }
 
+// What is allowed but seldom meant.
+void ask(const Job& job, const std::string& file) {
+  if (job.given_times || job.model.llm.trained || job.model.llm.blocks.adapters.lora_rank > 0)
+    return;
+  say(
+      fmt::format("{}: model.llm.trained is false: the LLM passes gradients on but learns nothing, "
+                  "as where a projector is aligned; model.llm.lora trains adapters on it",
+                  file));
+}
+
 // All runs at once. On a terminal a bar shows how far they are: by plans tried and steps if there
 // is one run.
 std::vector<results::RunResult> simulate_all(const std::vector<scenarios::Scenario>& scenarios,
@@ -153,7 +163,10 @@ int run_command(const Arguments& arguments) {
   std::optional<fs::path> out;
   if (values.count("out")) out = values["out"].as<std::string>();
   const std::vector<fs::path> directories = directories_of(scenarios, overrides, out);
-  for (std::size_t i = 0; i < scenarios.size(); ++i) announce(scenarios[i].job, files[i]);
+  for (std::size_t i = 0; i < scenarios.size(); ++i) {
+    announce(scenarios[i].job, files[i]);
+    ask(scenarios[i].job, files[i]);
+  }
   const std::vector<results::RunResult> results = simulate_all(scenarios, files);
 
   for (std::size_t i = 0; i < scenarios.size(); ++i) {

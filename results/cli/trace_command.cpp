@@ -4,7 +4,7 @@
 #include "results/run/run_tables.hpp"
 #include "results/trace/trace.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/base/files.hpp"
+#include "sim/base/pending_file.hpp"
 #include "sim/tables/gzip.hpp"
 
 namespace po = boost::program_options;
@@ -37,8 +37,18 @@ int trace_command(const Arguments& arguments) {
   charts::Choice choice;
   if (values.count("step")) choice.step = values["step"].as<std::int64_t>();
   if (values.count("ranks")) choice.ranks = charts::parse_ranks(values["ranks"].as<std::string>());
-  const std::string trace = results::to_trace(results::read_run(words.front()), choice);
-  write_file_atomically(out, out.ends_with(".gz") ? tables::gzip(trace) : trace);
+  const results::RunResult run = results::read_run(words.front());
+  PendingFile file(out);
+  const auto write = [&](std::string_view piece) { file.write(piece); };
+  if (out.ends_with(".gz")) {
+    tables::GzipStream zipped(write);
+    results::write_trace(run, choice, [&](std::string_view piece) { zipped.add(piece); });
+    zipped.finish();
+  } else {
+    results::write_trace(run, choice, write);
+  }
+  file.close();
+  file.put_in_place();
   say("wrote " + out);
   return 0;
 }

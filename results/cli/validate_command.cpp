@@ -107,6 +107,9 @@ int validate_command(const Arguments& arguments) {
       "Parquet file to write")("page", po::value<std::string>(),
                                "also write a page in Markdown, hits and misses")(
       "sensitivity", "also show what a 10 % change of each part of the calibration moves")(
+      "ablate",
+      "also show each source's median error with the constants that were chosen by looking at "
+      "these runs made neutral: all of them, and one at a time")(
       "csv-dir", po::value<std::string>()->default_value(""),
       "where to look for CSV files that are not shipped");
   add_threads_option(options);
@@ -120,8 +123,9 @@ int validate_command(const Arguments& arguments) {
   Progress progress;
   const validation::Validation validation = validation::validate(families, std::ref(progress));
   const bool page = values.count("page") > 0;
-  std::vector<validation::SensitivityRow> changes;
-  if (page || values.count("sensitivity")) changes = validation::sensitivity(families);
+  validation::FurtherTables further;
+  if (page || values.count("sensitivity")) further.sensitivity = validation::sensitivity(families);
+  if (page || values.count("ablate")) further.ablation = validation::ablate(families, validation);
   for (const scenarios::PublishedFamily& f : families)
     if (!f.skipped.empty()) say(f.source + ": skipped: " + f.skipped);
   const fs::path out = values["out"].as<std::string>();
@@ -130,14 +134,16 @@ int validate_command(const Arguments& arguments) {
   say("wrote " + out.string());
   if (page) {
     write_file_atomically(values["page"].as<std::string>(),
-                          validation::validation_page(validation, families, changes));
+                          validation::validation_page(validation, families, further));
     say("wrote " + values["page"].as<std::string>());
   }
   if (values.count("json"))
-    print_data(validation::validation_json(validation, families, changes));
+    print_data(validation::validation_json(validation, families, further));
   else
-    print_text(validation::validation_text(validation, families) +
-               (values.count("sensitivity") ? validation::sensitivity_text(changes) : ""));
+    print_text(
+        validation::validation_text(validation, families) +
+        (values.count("sensitivity") ? validation::sensitivity_text(further.sensitivity) : "") +
+        (values.count("ablate") ? validation::ablation_text(further.ablation) : ""));
   return 0;
 }
 

@@ -2,7 +2,7 @@
 #
 #   bin/<target>                            finds the libraries by $ORIGIN/../lib/mllmsim
 #   lib/mllmsim/lib{arrow,parquet}.so.*     only if they came from the wheel
-#   share/mllmsim/scenarios/{models,clusters,software,runs,published,data}/*.toml
+#   share/mllmsim/scenarios/{models,clusters,software,runs,published,data}/*.toml, data/*.jsonl
 #   share/mllmsim/cost_models/{calibrations,gpus}/*.json, estimate.json
 function(mllmsim_install target)
   install(TARGETS ${target} RUNTIME DESTINATION bin)
@@ -12,7 +12,7 @@ function(mllmsim_install target)
   endif()
   foreach(kind models clusters software runs published data)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/scenarios/${kind} DESTINATION share/mllmsim/scenarios
-            FILES_MATCHING PATTERN *.toml)
+            FILES_MATCHING PATTERN *.toml PATTERN *.jsonl)
   endforeach()
   foreach(kind calibrations gpus)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/cost_models/${kind} DESTINATION share/mllmsim/cost_models

@@ -162,7 +162,9 @@ std::string plan_section(std::span<const ReportRun> runs) {
         "{}; "
         "global batch {}, {} micro-batches of {} per pipeline; {} granularity.</p>\n",
         label(run), html(run.model), static_cast<double>(run.parameters) / 1e9, run.gpus,
-        html(run.cluster), run.tp, run.pp, run.vpp > 1 ? fmt::format("vpp {}, ", run.vpp) : "",
+        html(run.cluster), run.tp, run.pp,
+        (run.vpp > 1 ? fmt::format("vpp {}, ", run.vpp) : "") +
+            (run.cp > 1 ? fmt::format("cp {}, ", run.cp) : ""),
         run.dp, run.zero_stage, run.global_batch_size, run.micro_batches, run.micro_batch_size,
         name_of(run.granularity));
     if (!run.facts.empty()) out += "<dl>";

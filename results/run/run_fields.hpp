@@ -95,6 +95,7 @@ void each_field(RowOf<RunResult> auto& run, Visitor& visit) {
   size("tp", run.tp);
   size("pp", run.pp);
   size("vpp", run.vpp);
+  size("cp", run.cp);
   size("dp", run.dp);
   size("zero_stage", run.zero_stage);
   size("micro_batch_size", run.micro_batch_size);

@@ -41,7 +41,7 @@ struct RunResult : Outcome {
   std::uint64_t seed = 0;
   Granularity granularity = Granularity::stage;
 
-  int gpus = 0, tp = 1, pp = 1, vpp = 1, dp = 1, zero_stage = 0;
+  int gpus = 0, tp = 1, pp = 1, vpp = 1, cp = 1, dp = 1, zero_stage = 0;
   std::int64_t micro_batch_size = 0, global_batch_size = 0, micro_batches = 0;
   // The few whose measurement would replace most of the estimated time; the largest share first.
   std::vector<GapRow> gaps;

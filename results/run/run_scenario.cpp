@@ -31,6 +31,7 @@ RunResult described(const scenarios::Scenario& scenario) {
   out.tp = p.tensor_model_parallel_size;
   out.pp = p.pipeline_model_parallel_size;
   out.vpp = p.virtual_pipeline_stages;
+  out.cp = p.context_parallel_size;
   out.dp = p.data_parallel_size;
   out.zero_stage = p.zero_stage;
   out.micro_batch_size = p.micro_batch_size;
@@ -47,12 +48,16 @@ RunResult run_scenario(const scenarios::Scenario& scenario, const RunOptions& op
 RunResult run_scenario(const scenarios::Scenario& scenario, scenarios::InputFiles& files,
                        const RunOptions& options) {
   if (scenario.job.given_times) return result_of(scenario, simulate(scenario.job, options));
-  const costs::Calibration& calibration = files.calibration(scenario.calibration);
+  RunResult out = run_scenario(scenario, files.calibration(scenario.calibration), options);
+  out.calibration_hash = files.calibration_hash(scenario.calibration);
+  out.data_hash = files.data_hash(scenario.job.data.set);
+  return out;
+}
+
+RunResult run_scenario(const scenarios::Scenario& scenario, const costs::Calibration& calibration,
+                       const RunOptions& options) {
   try {
-    RunResult out = result_of(scenario, simulate(scenario.job, calibration, options));
-    out.calibration_hash = files.calibration_hash(scenario.calibration);
-    out.data_hash = files.data_hash(scenario.job.data.set);
-    return out;
+    return result_of(scenario, simulate(scenario.job, calibration, options));
   } catch (const UserError& e) {  // found while planning
     throw scenario.placed(e);
   }

@@ -15,6 +15,10 @@ RunResult run_scenario(const scenarios::Scenario& scenario, const RunOptions& op
 RunResult run_scenario(const scenarios::Scenario& scenario, scenarios::InputFiles& files,
                        const RunOptions& options = {});
 
+// With a calibration that no file holds.
+RunResult run_scenario(const scenarios::Scenario& scenario, const costs::Calibration& calibration,
+                       const RunOptions& options = {});
+
 // What a scenario says of a run, before anything is simulated.
 RunResult described(const scenarios::Scenario& scenario);
 

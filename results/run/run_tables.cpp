@@ -145,8 +145,8 @@ void require_sizes(const RunResult& run, const std::filesystem::path& path) {
       throw UserError(path.string(), name, fmt::format("{} is no size of a run", size));
   };
   require("vpp", run.vpp, kMostGpus);
-  for (const auto& [name, size] :
-       {std::pair{"tp", run.tp}, std::pair{"pp", run.pp}, std::pair{"dp", run.dp}}) {
+  for (const auto& [name, size] : {std::pair{"tp", run.tp}, std::pair{"pp", run.pp},
+                                   std::pair{"cp", run.cp}, std::pair{"dp", run.dp}}) {
     require(name, size, kMostGpus / gpus);
     gpus *= size;
   }

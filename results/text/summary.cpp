@@ -29,7 +29,8 @@ std::string bar(double share, const SummaryStyle& style) {
 }
 
 std::string parallelism(const RunResult& run) {
-  const std::string vpp = run.vpp > 1 ? fmt::format("  vpp {}", run.vpp) : "";
+  std::string vpp = run.vpp > 1 ? fmt::format("  vpp {}", run.vpp) : "";
+  if (run.cp > 1) vpp += fmt::format("  cp {}", run.cp);
   return fmt::format(
       "tp {}  pp {}{}  dp {}  zero {}  global batch {}: {} micro-batches of {} per pipeline",
       run.tp, run.pp, vpp, run.dp, run.zero_stage, run.global_batch_size, run.micro_batches,

@@ -9,7 +9,7 @@ namespace {
 
 using Pair = std::pair<std::string_view, std::string_view>;
 
-constexpr std::array<Pair, 40> kColumns{{
+constexpr std::array<Pair, 42> kColumns{{
     {"iteration_s", "step time (s)"},
     {"gpu_days", "GPU-days"},
     {"days", "wall-clock time (days)"},
@@ -24,6 +24,7 @@ constexpr std::array<Pair, 40> kColumns{{
     {"tp", "tensor-parallel size"},
     {"pp", "pipeline-parallel size"},
     {"vpp", "virtual pipeline size"},
+    {"cp", "context-parallel size"},
     {"dp", "data-parallel size"},
     {"zero_stage", "ZeRO stage"},
     {"micro_batch_size", "micro-batch size (samples)"},
@@ -42,6 +43,7 @@ constexpr std::array<Pair, 40> kColumns{{
     {"blocks", "blocks"},
     {"parallelism.tensor_model_parallel_size", "tensor-parallel size"},
     {"parallelism.pipeline_model_parallel_size", "pipeline-parallel size"},
+    {"parallelism.context_parallel_size", "context-parallel size"},
     {"parallelism.data_parallel_size", "data-parallel size"},
     {"parallelism.zero_stage", "ZeRO stage"},
     {"parallelism.micro_batch_size", "micro-batch size (samples)"},

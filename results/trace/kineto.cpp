@@ -54,7 +54,7 @@ KinetoKernel kineto_kernel(const SpanRow& s, const charts::Lane& lane, const Par
   const Collective* c = collective(s);
   if (!c) return {s.name, ""};
   const bool tp = s.stream == StreamKind::tp;
-  const int n = tp ? p.tensor_model_parallel_size : p.data_parallel_size;
+  const int n = tp ? p.tensor_model_parallel_size : p.gradient_ranks();
   KinetoKernel out{fmt::format("ncclDevKernel_{} {}", c->kernel, s.name), ""};
   add(out.fields, "Collective name", fmt::format("\"{}\"", c->name));
   add(out.fields, "Group size", n);
@@ -64,7 +64,9 @@ KinetoKernel kineto_kernel(const SpanRow& s, const charts::Lane& lane, const Par
   const auto elements = std::llround(buffer / static_cast<double>(kElementBytes));
   std::string ranks;
   for (int i = 0; i < n; ++i)
-    ranks += (i ? ", " : "") + std::to_string(tp ? lane.first_rank + i : p.rank(0, i, lane.stage));
+    ranks += (i ? ", " : "") + std::to_string(tp ? lane.first_rank + i
+                                                 : p.rank(0, i / p.context_parallel_size,
+                                                          lane.stage, i % p.context_parallel_size));
   add(out.fields, "In msg nelems", c->gathers ? elements / n : elements);
   add(out.fields, "Out msg nelems", c->scatters ? elements / n : elements);
   add(out.fields, "dtype", "\"BFloat16\"");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <string_view>
 
@@ -25,15 +24,15 @@ int thread_of(const SpanRow& s) {
   return s.kind == SpanKind::bubble ? kBubbleThread : thread_of(s.stream);
 }
 
-// Exact: nanoseconds are thousandths.
-std::string us(Time t) { return fmt::format("{}.{:03}", t.value / 1000, t.value % 1000); }
+constexpr std::size_t kPiece = 1 << 20;
 
 class Writer {
  public:
-  Writer(const RunResult& run, const charts::View& view)
-      : run_(run), view_(view), placement_(charts::placement_of(run)) {}
+  Writer(const RunResult& run, const charts::View& view,
+         const std::function<void(std::string_view)>& to)
+      : run_(run), view_(view), placement_(charts::placement_of(run)), to_(to) {}
 
-  std::string text() {
+  void write() {
     header();
     for (const charts::Lane& lane : view_.lanes) {
       metadata(lane);
@@ -42,7 +41,8 @@ class Writer {
       memory(lane);
     }
     arrows();
-    return out_ + "\n]}\n";
+    out_ += "\n]}\n";
+    to_(out_);
   }
 
  private:
@@ -62,11 +62,47 @@ class Writer {
         json_text(run_.scenario_hash));
   }
 
-  // {"ph": PH, "pid": rank, "tid": ..., "ts": ..., ...rest}
-  void event(char phase, std::int64_t rank, int thread, Time at, const std::string& rest) {
-    fmt::format_to(std::back_inserter(out_),
-                   "{}\n{{\"ph\": \"{}\", \"pid\": {}, \"tid\": {}, \"ts\": {}, {}}}",
-                   events_++ ? "," : "", phase, rank, thread, us(at), rest);
+  void add(std::string_view text) { out_ += text; }
+  void add(std::int64_t number) {
+    const fmt::format_int text(number);
+    out_.append(text.data(), text.size());
+  }
+  // In microseconds, exact: nanoseconds are thousandths.
+  void add(Time t) {
+    add(t.value / 1000);
+    const auto rest = static_cast<int>(t.value % 1000);
+    out_ += '.';
+    for (const int digit : {rest / 100, rest / 10 % 10, rest % 10})
+      out_ += static_cast<char>('0' + digit);
+  }
+  // A text in JSON. A run has few, so they are remembered.
+  const std::string& quoted(std::string_view text) {
+    const auto known = quoted_.find(text);
+    if (known != quoted_.end()) return known->second;
+    return quoted_.emplace(text, json_text(text)).first->second;
+  }
+
+  // {"ph": PH, "pid": rank, "tid": ..., "ts": ..., then what end_event() closes
+  void begin_event(char phase, std::int64_t rank, int thread, Time at) {
+    if (out_.size() > kPiece) {
+      to_(out_);
+      out_.clear();
+    }
+    add(events_++ ? ",\n{\"ph\": \"" : "\n{\"ph\": \"");
+    out_ += phase;
+    add("\", \"pid\": ");
+    add(rank);
+    add(", \"tid\": ");
+    add(std::int64_t{thread});
+    add(", \"ts\": ");
+    add(at);
+    add(", ");
+  }
+  void end_event() { out_ += '}'; }
+  void event(char phase, std::int64_t rank, int thread, Time at, std::string_view rest) {
+    begin_event(phase, rank, thread, at);
+    add(rest);
+    end_event();
   }
 
   void named(const char* what, std::int64_t rank, int thread, const std::string& arguments) {
@@ -99,37 +135,66 @@ class Writer {
     }
   }
 
-  void complete(const charts::Lane& lane, const SpanRow& s, const char* category,
-                std::string_view name, const std::string& arguments) {
-    event('X', lane.first_rank, thread_of(s), s.start,
-          fmt::format("\"dur\": {}, \"cat\": \"{}\", \"name\": {}, \"args\": {{{}}}",
-                      us(s.end - s.start), category, json_text(name), arguments));
+  // Up to the arguments, which end_complete() closes.
+  void begin_complete(const charts::Lane& lane, const SpanRow& s, const char* category,
+                      std::string_view name) {
+    begin_event('X', lane.first_rank, thread_of(s), s.start);
+    add("\"dur\": ");
+    add(s.end - s.start);
+    add(", \"cat\": \"");
+    add(category);
+    add("\", \"name\": ");
+    add(quoted(name));
+    add(", \"args\": {");
+  }
+  void end_complete() {
+    out_ += '}';
+    end_event();
   }
 
   void bubble(const charts::Lane& lane, const SpanRow& s) {
     const std::string_view cause = words(s.bubble);
-    complete(lane, s, "gpu_user_annotation", fmt::format("idle: {}", cause),
-             "\"kind\": " + json_text(name_of(s.bubble)));
-    for (const int on : {1, 0})
-      event('C', lane.first_rank, 0, on ? s.start : s.end,
-            fmt::format("\"name\": \"bubbles\", \"args\": {{{}: {}}}", json_text(cause), on));
+    name_.assign("idle: ").append(cause);
+    begin_complete(lane, s, "gpu_user_annotation", name_);
+    add("\"kind\": ");
+    add(quoted(name_of(s.bubble)));
+    end_complete();
+    for (const int on : {1, 0}) {
+      begin_event('C', lane.first_rank, 0, on ? s.start : s.end);
+      add("\"name\": \"bubbles\", \"args\": {");
+      add(quoted(cause));
+      add(on ? ": 1}" : ": 0}");
+      end_event();
+    }
   }
 
   void span(const charts::Lane& lane, const SpanRow& s) {
     if (s.kind == SpanKind::bubble) return bubble(lane, s);
-    std::string arguments = fmt::format("\"device\": {}, \"stream\": {}, \"kind\": {}",
-                                        lane.first_rank, thread_of(s), json_text(name_of(s.kind)));
-    if (s.micro_batch >= 0) arguments += fmt::format(", \"micro_batch\": {}", s.micro_batch);
-    if (s.chunk >= 0) arguments += fmt::format(", \"chunk\": {}", s.chunk);
-    std::string name = s.name;
+    KinetoKernel kernel;
+    std::string_view name = s.name;
     if (s.stream != StreamKind::compute) {
-      KinetoKernel kernel = kineto_kernel(s, lane, placement_);
-      name = std::move(kernel.name);
-      arguments += kernel.fields;
+      kernel = kineto_kernel(s, lane, placement_);
+      name = kernel.name;
     } else if (run_.granularity != Granularity::kernel && s.name != name_of(s.kind)) {
-      name = fmt::format("{} {}", name_of(s.kind), s.name);
+      name = name_.assign(name_of(s.kind)).append(" ").append(s.name);
     }
-    complete(lane, s, "kernel", name, arguments);
+    begin_complete(lane, s, "kernel", name);
+    add("\"device\": ");
+    add(lane.first_rank);
+    add(", \"stream\": ");
+    add(std::int64_t{thread_of(s)});
+    add(", \"kind\": ");
+    add(quoted(name_of(s.kind)));
+    if (s.micro_batch >= 0) {
+      add(", \"micro_batch\": ");
+      add(std::int64_t{s.micro_batch});
+    }
+    if (s.chunk >= 0) {
+      add(", \"chunk\": ");
+      add(std::int64_t{s.chunk});
+    }
+    add(kernel.fields);
+    end_complete();
   }
 
   void memory(const charts::Lane& lane) {
@@ -155,15 +220,25 @@ class Writer {
   const RunResult& run_;
   const charts::View& view_;
   const Parallelism placement_;
-  std::string out_;
+  const std::function<void(std::string_view)>& to_;
+  std::string out_;   // not yet given away
+  std::string name_;  // of the span being written
+  std::map<std::string, std::string, std::less<>> quoted_;
   std::int64_t events_ = 0;
 };
 
 }  // namespace
 
-std::string to_trace(const RunResult& run, const charts::Choice& choice) {
+void write_trace(const RunResult& run, const charts::Choice& choice,
+                 const std::function<void(std::string_view)>& to) {
   const charts::View view = charts::view_of(run, choice);
-  return Writer(run, view).text();
+  Writer(run, view, to).write();
+}
+
+std::string to_trace(const RunResult& run, const charts::Choice& choice) {
+  std::string out;
+  write_trace(run, choice, [&](std::string_view piece) { out += piece; });
+  return out;
 }
 
 }  // namespace mllmsim::results

@@ -9,12 +9,17 @@
 // start of the step. What Kineto's traces have and ours do not: CPU operators and launches.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "results/charts/lanes.hpp"
 
 namespace mllmsim::results {
 
+// Piece by piece, about a megabyte at a time: all of it is several times as large as the spans.
+void write_trace(const RunResult& run, const charts::Choice& choice,
+                 const std::function<void(std::string_view)>& to);
 std::string to_trace(const RunResult& run, const charts::Choice& choice);
 
 }  // namespace mllmsim::results

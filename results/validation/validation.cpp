@@ -24,32 +24,6 @@ std::string key_of(const scenarios::PublishedPoint& point, const std::string& me
 
 double relative_error(double predicted, double published) { return predicted / published - 1; }
 
-// The rows of one point.
-std::vector<ValidationRow> rows_of(const ValidationPoint& p, const results::RunResult& run) {
-  std::vector<ValidationRow> out;
-  for (const scenarios::PublishedFigure& figure : p.point->figures) {
-    const std::optional<double> predicted = run_metric(run, figure.metric);
-    if (!predicted)
-      throw UserError(figure.position.text(), key_of(*p.point, figure.metric),
-                      "the run has no such stage");
-    ValidationRow row;
-    row.id = p.point->id;
-    row.source = p.family->source;
-    row.metric = figure.metric;
-    row.predicted = *predicted;
-    row.published = figure.value;
-    row.flag = figure.flag;
-    row.relative_error =
-        figure.flag ? *predicted - figure.value : relative_error(*predicted, figure.value);
-    row.family = p.family->file.stem().string();
-    row.scenario_hash = run.scenario_hash;
-    row.calibration_hash = run.calibration_hash;
-    row.fits = run.fits;
-    out.push_back(std::move(row));
-  }
-  return out;
-}
-
 // Times and GPU-days are faster when smaller, rates when larger.
 bool is_rate(const std::string& metric) {
   return metric.find("per_s") != std::string::npos || metric == "mfu" || metric == "hfu";
@@ -77,6 +51,31 @@ std::string metric_of_all_stages(const std::string& metric) {
 }
 
 }  // namespace
+
+std::vector<ValidationRow> rows_of(const ValidationPoint& p, const results::RunResult& run) {
+  std::vector<ValidationRow> out;
+  for (const scenarios::PublishedFigure& figure : p.point->figures) {
+    const std::optional<double> predicted = run_metric(run, figure.metric);
+    if (!predicted)
+      throw UserError(figure.position.text(), key_of(*p.point, figure.metric),
+                      "the run has no such stage");
+    ValidationRow row;
+    row.id = p.point->id;
+    row.source = p.family->source;
+    row.metric = figure.metric;
+    row.predicted = *predicted;
+    row.published = figure.value;
+    row.flag = figure.flag;
+    row.relative_error =
+        figure.flag ? *predicted - figure.value : relative_error(*predicted, figure.value);
+    row.family = p.family->file.stem().string();
+    row.scenario_hash = run.scenario_hash;
+    row.calibration_hash = run.calibration_hash;
+    row.fits = run.fits;
+    out.push_back(std::move(row));
+  }
+  return out;
+}
 
 std::vector<ValidationPoint> read_points(std::span<const scenarios::PublishedFamily> families,
                                          scenarios::InputFiles& files) {
@@ -126,6 +125,11 @@ Validation validate(std::span<const scenarios::PublishedFamily> families,
     if (progress) progress(++done, points.size());
   });
 
+  return assemble(families, std::move(rows));
+}
+
+Validation assemble(std::span<const scenarios::PublishedFamily> families,
+                    std::vector<std::vector<ValidationRow>> rows) {
   Validation out;
   std::size_t first = 0;  // index of the family's first point
   for (const scenarios::PublishedFamily& family : families) {

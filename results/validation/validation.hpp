@@ -54,6 +54,11 @@ struct ValidationPoint {
 std::vector<ValidationPoint> read_points(std::span<const scenarios::PublishedFamily> families,
                                          scenarios::InputFiles& files);
 
+// One point's rows, and all points' rows with their speed-ups.
+std::vector<ValidationRow> rows_of(const ValidationPoint& point, const results::RunResult& run);
+Validation assemble(std::span<const scenarios::PublishedFamily> families,
+                    std::vector<std::vector<ValidationRow>> rows_by_point);
+
 // `progress` is called with the number of points done, from any thread.
 Validation validate(std::span<const scenarios::PublishedFamily> families,
                     const std::function<void(std::size_t done, std::size_t all)>& progress);

@@ -108,6 +108,24 @@ Cells sensitivity_cells(const std::vector<SensitivityRow>& rows) {
   return out;
 }
 
+std::vector<std::string> ablation_headings() {
+  std::vector<std::string> out = {"source", "all evidence", "all neutral"};
+  for (const Knob& knob : fitted_knobs()) out.push_back(knob.name + " " + knob.neutral);
+  return out;
+}
+
+Cells ablation_cells(const std::vector<AblationRow>& rows) {
+  Cells out;
+  for (const AblationRow& row : rows) {
+    auto& cells = out.emplace_back(1, row.source);
+    for (const AblationCell& cell : row.cells)
+      cells.push_back(cell.speedup
+                          ? fmt::format("{:.1f} / {:.1f} %", cell.median * 100, *cell.speedup * 100)
+                          : error_percent(cell.median));
+  }
+  return out;
+}
+
 std::string skipped_text(std::span<const scenarios::PublishedFamily> families,
                          const std::string& bullet) {
   std::string out;

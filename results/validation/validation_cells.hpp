@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "results/validation/ablation.hpp"
 #include "results/validation/sensitivity.hpp"
 #include "results/validation/validation.hpp"
 
@@ -28,6 +29,10 @@ std::vector<std::string> row_cells(const ValidationRow& row);
 
 // The run, then a change for each part.
 Cells sensitivity_cells(const std::vector<SensitivityRow>& rows);
+
+// The source, then its medians with all evidence, all knobs neutral, each knob neutral.
+std::vector<std::string> ablation_headings();
+Cells ablation_cells(const std::vector<AblationRow>& rows);
 
 // A line for each family that was skipped.
 std::string skipped_text(std::span<const scenarios::PublishedFamily> families,

@@ -28,11 +28,32 @@ json::object object_of(const SourceSummary& s) {
   return out;
 }
 
+json::object object_of(const std::vector<AblationRow>& rows) {
+  json::array knobs, sources;
+  for (const Knob& knob : fitted_knobs())
+    knobs.push_back(json::object{
+        {"name", knob.name}, {"neutral", knob.neutral}, {"chosen_with", knob.chosen_with}});
+  const auto cell = [](const AblationCell& c) {
+    json::object out{{"median", c.median}, {"speedup_error", nullptr}};
+    if (c.speedup) out["speedup_error"] = *c.speedup;
+    return out;
+  };
+  for (const AblationRow& row : rows) {
+    json::array each;
+    for (std::size_t i = 2; i < row.cells.size(); ++i) each.push_back(cell(row.cells[i]));
+    sources.push_back(json::object{{"source", row.source},
+                                   {"all_evidence", cell(row.cells[0])},
+                                   {"all_neutral", cell(row.cells[1])},
+                                   {"each_neutral", std::move(each)}});
+  }
+  return {{"knobs", std::move(knobs)}, {"sources", std::move(sources)}};
+}
+
 }  // namespace
 
 std::string validation_json(const Validation& validation,
                             std::span<const scenarios::PublishedFamily> families,
-                            const std::vector<SensitivityRow>& sensitivity) {
+                            const FurtherTables& further) {
   json::array rows, speedups, sources, skipped, changes;
   for (const ValidationRow& row : validation.rows)
     rows.push_back(json::object{{"id", row.id},
@@ -64,7 +85,7 @@ std::string validation_json(const Validation& validation,
       skipped.push_back(
           json::object{{"source", f.source}, {"reason", left.because}, {"rows", left.rows}});
   }
-  for (const SensitivityRow& row : sensitivity) {
+  for (const SensitivityRow& row : further.sensitivity) {
     json::object object{{"id", row.id}, {"source", row.source}};
     for (std::size_t i = 0; i < kSensitivityParts.size(); ++i)
       object[kSensitivityParts[i]] = row.change[i];
@@ -76,7 +97,8 @@ std::string validation_json(const Validation& validation,
                    {"summary", json::object{{"all", object_of(summarise(validation, ""))},
                                             {"sources", std::move(sources)}}},
                    {"skipped", std::move(skipped)},
-                   {"sensitivity", std::move(changes)}});
+                   {"sensitivity", std::move(changes)},
+                   {"ablation", object_of(further.ablation)}});
 }
 
 }  // namespace mllmsim::validation

@@ -54,4 +54,22 @@ std::string sensitivity_text(const std::vector<SensitivityRow>& rows) {
   return "\niteration time if one part of the calibration is 10 % slower\n" + table.text(2, 200);
 }
 
+std::string ablation_text(const std::vector<AblationRow>& rows) {
+  std::vector<results::TextColumn> columns;
+  for (std::size_t i = 0; i < 3 + fitted_knobs().size(); ++i)
+    columns.push_back({i < 3 ? ablation_headings()[i] : fmt::format("{} neutral", i - 2)});
+  columns[0] = {"source", results::Align::left, true};
+  results::TextTable table(columns);
+  for (auto& row : ablation_cells(rows)) table.add_row(std::move(row));
+  std::string out =
+      "\nmedian |error| (/ of speed-ups) without what was chosen by looking at these runs\n" +
+      table.text(2, 200);
+  for (std::size_t i = 0; i < fitted_knobs().size(); ++i) {
+    const Knob& knob = fitted_knobs()[i];
+    out += fmt::format("  {}: {} = {}; chosen with: {}\n", i + 1, knob.name, knob.neutral,
+                       knob.chosen_with);
+  }
+  return out;
+}
+
 }  // namespace mllmsim::validation

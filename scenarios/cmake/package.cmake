@@ -30,6 +30,7 @@ set(public_headers
     scenarios/tree/node.hpp
     sim/account/bubbles.hpp
     sim/account/critical_path.hpp
+    sim/account/memory.hpp
     sim/base/data_directory.hpp
     sim/base/enum_names.hpp
     sim/base/errors.hpp
@@ -41,9 +42,11 @@ set(public_headers
     sim/kernel/span_kind.hpp
     sim/world/batch.hpp
     sim/world/cluster.hpp
+    sim/world/image_rule.hpp
     sim/world/links.hpp
     sim/world/model.hpp
     sim/world/parallelism.hpp
+    sim/world/memory_settings.hpp
     sim/world/precision.hpp
     sim/world/software.hpp
     strategies/data/batching.hpp

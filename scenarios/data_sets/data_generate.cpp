@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "scenarios/data_sets/data_mixture.hpp"
 #include "strategies/data/random.hpp"
@@ -45,6 +46,7 @@ std::int64_t draw(const TextLength& text, data::Random& random) {
 
 data::DataSet generate(const Mixture& mixture, std::uint64_t seed) {
   data::DataSet data;
+  data.tokens_per_tile = mixture.tokens_per_tile;
   std::size_t size = 0;
   for (const MixtureSet& set : mixture.sets) size += static_cast<std::size_t>(set.samples);
   data.samples.reserve(size);
@@ -61,6 +63,11 @@ data::DataSet generate(const Mixture& mixture, std::uint64_t seed) {
       data.samples.push_back({tiles, static_cast<std::int32_t>(tokens)});
     }
     data.sets.back().end = data.samples.size();
+  }
+  // Parts of one set come in any order.
+  for (const data::SampleSet& set : data.sets) {
+    data::Random order(seed + set.begin);
+    data::shuffle(std::span(data.samples).subspan(set.begin, set.end - set.begin), order);
   }
   return data;
 }

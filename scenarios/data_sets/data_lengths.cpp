@@ -17,8 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kShownProblems = 10;
-// Beyond that it is a mistake, and sums stay small.
-constexpr std::int64_t kMostTokens = 100'000'000;
 
 std::map<std::string, LengthsReader>& formats() {
   static std::map<std::string, LengthsReader> all{{".csv", read_csv_records},

@@ -15,6 +15,8 @@ namespace mllmsim::scenarios {
 
 inline constexpr const char* kTilesKey = "vit_num";
 inline constexpr const char* kTokensKey = "token_num";
+// Of a sample. Beyond that it is a mistake, and sums stay small.
+inline constexpr std::int64_t kMostTokens = 100'000'000;
 
 // Values of one record as they were found; empty if there was no such key.
 struct Record {

@@ -34,7 +34,12 @@ std::string hash_of(const data::DataSet& set) {
   std::string_view bytes(reinterpret_cast<const char*>(set.samples.data()),
                          set.samples.size() * sizeof(data::Sample));
   static_assert(sizeof(data::Sample) == 2 * sizeof(std::int32_t), "no padding to hash");
-  return hash_text(bytes);
+  static_assert(sizeof(data::Media) == 2 * sizeof(std::int32_t), "no padding to hash");
+  std::string hash = hash_text(bytes);
+  for (const std::vector<data::Media>& media : set.media)
+    hash = hash_text(hash + std::string(reinterpret_cast<const char*>(media.data()),
+                                        media.size() * sizeof(data::Media)));
+  return hash;
 }
 
 }  // namespace
@@ -50,6 +55,19 @@ const Node& InputFiles::toml(const fs::path& file) {
     entry = std::make_unique<Toml>(Toml{hash_text(text), parse_toml(text, file.string())});
   }
   return entry->root;
+}
+
+std::shared_ptr<const Node> InputFiles::resolved(const std::string& name,
+                                                 const std::function<std::optional<Node>()>& load) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = resolved_.find(name); known != resolved_.end()) return known->second;
+  }
+  std::optional<Node> loaded = load();  // asks for other files
+  if (!loaded) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return resolved_.try_emplace(name, std::make_shared<const Node>(std::move(*loaded)))
+      .first->second;
 }
 
 const InputFiles::Calibrated& InputFiles::calibrated(const fs::path& file) {

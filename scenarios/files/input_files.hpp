@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "cost_models/calibration/calibration.hpp"
@@ -25,6 +26,11 @@ class InputFiles {
   // Both throw what parse_toml_file and read_calibration do.
   const Node& toml(const std::filesystem::path& file);
   const costs::Calibration& calibration(const std::filesystem::path& file);
+
+  // A model, cluster or software with all it is based on, made by `load` the first time it is asked
+  // for by this name. What cannot be loaded is not remembered: the next one is told why, too.
+  std::shared_ptr<const Node> resolved(const std::string& name,
+                                       const std::function<std::optional<Node>()>& load);
 
   // Of the contents of a calibration already read, or read now.
   std::string calibration_hash(const std::filesystem::path& file);
@@ -50,6 +56,7 @@ class InputFiles {
   std::map<std::string, std::unique_ptr<Toml>> tomls_;
   std::map<std::string, std::unique_ptr<Calibrated>> calibrations_;
   std::map<std::string, std::unique_ptr<Data>> data_sets_;
+  std::map<std::string, std::shared_ptr<const Node>> resolved_;
   std::uint64_t uses_ = 0;
 };
 

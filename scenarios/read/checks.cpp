@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <string>
 
 #include "strategies/registry/registry.hpp"
@@ -23,6 +24,107 @@ class Checker {
           fmt::format("expected a multiple of micro_batch_size {} x data parallel {} = {}, found "
                       "{}",
                       p.micro_batch_size, p.data_parallel_size, samples, p.global_batch_size));
+  }
+
+  void sharding() const {
+    const Parallelism& p = job_.parallelism;
+    const auto only_sharded = [&](const char* key, bool used) {
+      if (used && p.zero_stage != 3)
+        add(fmt::format("parallelism.{}", key),
+            fmt::format("needs sharded parameters, zero_stage 3; found zero_stage {}",
+                        p.zero_stage));
+    };
+    const int copies = p.data_parallel_replicate_degree, near = p.zero_hpz_partition_size;
+    only_sharded("data_parallel_replicate_degree", copies > 1);
+    only_sharded("reshard_after_forward", !p.reshard_after_forward);
+    only_sharded("zero_hpz_partition_size", near > 1);
+    if (p.data_parallel_size % copies != 0)
+      add("parallelism.data_parallel_replicate_degree",
+          fmt::format("expected a divisor of data parallel {}, found {}", p.data_parallel_size,
+                      copies));
+    if (near > 1 && p.gradient_ranks() % near != 0)
+      add("parallelism.zero_hpz_partition_size",
+          fmt::format(
+              "expected a divisor of the {} GPUs that parameters are sharded over, found {}",
+              p.gradient_ranks(), near));
+    if (near > 1 && (copies > 1 || !p.reshard_after_forward))
+      add("parallelism.zero_hpz_partition_size",
+          "DeepSpeed's: neither with data_parallel_replicate_degree nor without "
+          "reshard_after_forward, which are FSDP's");
+  }
+
+  void context_parallel() const {
+    const Parallelism& p = job_.parallelism;
+    const int cp = p.context_parallel_size;
+    const std::string key = "parallelism.context_parallel_size";
+    if (cp == 1) {
+      if (job_.software.split_encoders_over_cp)
+        add("software.split_encoders_over_cp", "needs context_parallel_size above 1");
+      return;
+    }
+    if (job_.given_times) return add(key, "given times are of whole chunks: 1 is meant");
+    if (!job_.software.flash_attention)
+      add(key,
+          "needs software.flash_attention: Transformer Engine cuts sequences for flash "
+          "attention only");
+    if (any_llm_block([](const Transformer& t) {
+          return t.latent || t.sliding_window > 0 || t.attention_chunk_size > 0;
+        }))
+      add(key,
+          "is modelled for attention over whole sequences only, not for latent attention or "
+          "windows");
+    if (!job_.data.set && job_.data.tokens_per_sample % (2 * cp) != 0)
+      add(key,
+          fmt::format("sequences are cut into 2 x {} equal pieces, and {} tokens do not divide "
+                      "by {}",
+                      cp, job_.data.tokens_per_sample, 2 * cp));
+    const Transformer& t = job_.model.llm.blocks;
+    const std::int64_t each = std::int64_t{p.tensor_model_parallel_size} * cp;
+    if (p.cp_comm_type == CpCommType::a2a &&
+        (t.num_attention_heads % each != 0 || t.num_key_value_heads % each != 0))
+      add("parallelism.cp_comm_type",
+          fmt::format("a2a gives every cp rank whole heads: {} heads and {} key-value heads do not "
+                      "divide by tp x cp = {}",
+                      t.num_attention_heads, t.num_key_value_heads, each));
+    if (job_.strategy == "optimus" || job_.strategy == "omnibal+optimus")
+      add(key, fmt::format("{} places encoders by tp, dp and pp alone: expected 1, found {}",
+                           job_.strategy, cp));
+  }
+
+  // Transformer Engine's products take blocks of values.
+  template <class Predicate>
+  bool any_llm_block(Predicate predicate) const {
+    const auto kinds = block_kinds(job_.model.llm.blocks, job_.model.llm.other_blocks);
+    return std::any_of(kinds.begin(), kinds.end(),
+                       [&](const Transformer* t) { return predicate(*t); });
+  }
+
+  void precision() const {
+    const Precision& precision = job_.software.precision;
+    if (!is_quantised(precision.format)) return;
+    const auto refuse = [&](bool has, const char* what) {
+      if (has)
+        add("precision",
+            fmt::format("{} is not modelled for {}; bf16 is", name_of(precision.format), what));
+    };
+    refuse(any_llm_block([](const Transformer& t) { return t.experts.num_experts > 0; }),
+           "experts");
+    refuse(any_llm_block([](const Transformer& t) { return bool{t.latent}; }), "latent attention");
+    refuse(any_llm_block([](const Transformer& t) { return t.adapters.lora_rank > 0; }),
+           "adapters");
+    const std::int64_t block = precision.format == NumberFormat::fp8         ? 16
+                               : precision.format == NumberFormat::fp8_block ? 128
+                                                                             : 32;
+    const Transformer& t = job_.model.llm.blocks;
+    const std::int64_t tp = job_.parallelism.tensor_model_parallel_size;
+    const std::int64_t widths[] = {t.hidden_size, t.intermediate_size / tp,
+                                   t.num_attention_heads / tp * t.head_dim};
+    const char* const keys[] = {"hidden_size", "intermediate_size / tp",
+                                "num_attention_heads / tp x head_dim"};
+    for (std::size_t i = 0; i < std::size(widths); ++i)
+      if (widths[i] % block != 0)
+        add("precision", fmt::format("{} multiplies blocks of {}, and model.llm's {} is {}",
+                                     name_of(precision.format), block, keys[i], widths[i]));
   }
 
   void size() const {
@@ -84,9 +186,12 @@ class Checker {
 
   void training() const {
     const Model& model = job_.model;
-    bool any = model.llm.trained;
+    const auto learns = [](const auto& module) {
+      return module.trained || module.blocks.adapters.lora_rank > 0;
+    };
+    bool any = learns(model.llm);
     for (const Encoder& e : model.encoders)
-      any |= e.trained || (e.projector_trained && !e.projector_sizes.empty());
+      any |= learns(e) || (e.projector_trained && !e.projector_sizes.empty());
     if (any) return;
     std::string keys = "model.llm.trained";
     for (std::size_t i = 0; i < model.encoders.size(); ++i)
@@ -96,14 +201,49 @@ class Checker {
   }
 
   void tensor_parallel() const {
+    const auto all_kinds = [&](const auto& module, const std::string& key) {
+      splits(block_kinds(module.blocks, module.other_blocks), key);
+    };
     for (std::size_t i = 0; i < job_.model.encoders.size(); ++i)
-      splits(job_.model.encoders[i].blocks, fmt::format("model.encoders.{}", i));
-    splits(job_.model.llm.blocks, "model.llm");
+      all_kinds(job_.model.encoders[i], fmt::format("model.encoders.{}", i));
+    all_kinds(job_.model.llm, "model.llm");
+  }
+
+  // An encoder for pictures of any size has no tile unless one is given.
+  void tile_sizes() const {
+    for (std::size_t i = 0; i < job_.model.encoders.size(); ++i)
+      if (job_.model.encoders[i].tokens_per_tile == 0)
+        add(fmt::format("model.encoders.{}", i),
+            "takes pictures of any size: give data with their sizes (data.set with width and "
+            "height), or the size of a tile, image_size");
+  }
+
+  // Lengths that were counted with another encoder's tokens for a tile say nothing about this one.
+  // A sample of one tile may be text alone.
+  void tokens_per_tile(const data::DataSet& set) const {
+    if (job_.model.encoders.size() != 1) return;
+    const Encoder& e = job_.model.encoders.front();
+    const std::int64_t ours = e.output_tokens_per_tile;
+    if (set.tokens_per_tile > 0 && set.tokens_per_tile != ours)
+      return add("data.set", fmt::format("counts {} LLM tokens for a tile, but {} gives {}",
+                                         set.tokens_per_tile, e.name, ours));
+    for (std::size_t i = 0; i < set.samples.size(); ++i) {
+      const data::Sample& s = set.samples[i];
+      if (s.tiles > 1 && s.tokens < s.tiles * ours)
+        return add("data.set",
+                   fmt::format("sample {} has {} tiles but {} tokens; with {} LLM tokens for each "
+                               "tile of {} it has at least {}",
+                               i + 1, s.tiles, s.tokens, ours, e.name, s.tiles * ours));
+    }
   }
 
   void data() const {
     const Data& d = job_.data;
-    if (d.set) return;  // its samples carry their own
+    if (d.set) {  // its samples carry their own
+      if (!d.set->media.empty()) return;
+      tile_sizes();
+      return tokens_per_tile(*d.set);
+    }
     const double tiles = d.tiles_per_sample;
     if (job_.model.encoders.empty()) {
       if (tiles > 0) add("data.tiles_per_sample", "the model has no encoder");
@@ -113,6 +253,7 @@ class Checker {
       add("data.tiles_per_sample", "missing: the model has an encoder");
       return;
     }
+    tile_sizes();
     for (const Encoder& e : job_.model.encoders) {
       const double image_tokens = tiles * static_cast<double>(e.output_tokens_per_tile);
       if (image_tokens > static_cast<double>(d.tokens_per_sample))
@@ -124,7 +265,11 @@ class Checker {
   }
 
  private:
-  void splits(const Transformer& t, const std::string& module) const {
+  // Kinds of block differ in their MLP alone: the widest experts are checked with the first kind.
+  void splits(const std::vector<const Transformer*>& kinds, const std::string& module) const {
+    Transformer t = *kinds.front();
+    for (const Transformer* kind : kinds)
+      if (kind->experts.num_experts > 0) t.experts = kind->experts;
     const std::int64_t tp = job_.parallelism.tensor_model_parallel_size;
     const auto divides = [&](const char* key, std::int64_t size, const char* hint) {
       if (size % tp != 0)
@@ -133,6 +278,8 @@ class Checker {
     };
     divides("hidden_size", t.hidden_size, "");
     divides("intermediate_size", t.intermediate_size, "");
+    divides("moe_intermediate_size", t.experts.moe_intermediate_size, "");
+    divides("shared_expert_intermediate_size", t.experts.shared_expert_intermediate_size, "");
     if (t.uneven_heads != UnevenHeads::refuse) return;
     divides("num_attention_heads", t.num_attention_heads, "; see uneven_heads");
     // With fewer KV heads than tp ranks, Megatron gives several ranks the same ones.
@@ -160,10 +307,13 @@ void check_parallelism(const Job& job, const Node& run, Problems& problems) {
   const Checker checker(job, run, problems);
   checker.batch();
   checker.schedule();
+  checker.sharding();
+  checker.context_parallel();
   checker.size();
   if (job.given_times) checker.given_times();
   if (block_count(job.model) == 0) return;
   checker.training();
+  checker.precision();
   checker.layers();
   checker.tensor_parallel();
 }

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "scenarios/read/block_reader.hpp"
 #include "scenarios/tree/toml_reader.hpp"
 
 namespace mllmsim::scenarios {
@@ -23,42 +25,9 @@ struct mllmsim::Names<mllmsim::scenarios::Projector> {
 namespace mllmsim::scenarios {
 namespace {
 
-constexpr Range kLayers{1, 10'000};
-constexpr Range kWidth{1, 1e5};
 constexpr Range kVocabulary{1, 1e8};
 constexpr std::int64_t kMostTokensPerTile = 1'000'000;
 constexpr std::size_t kMostEncoders = 16;
-
-// Keys that llm and encoders share.
-void read_blocks(TableReader& reader, Transformer& t) {
-  reader.require("num_hidden_layers", t.num_hidden_layers, kLayers);
-  reader.require("hidden_size", t.hidden_size, kWidth);
-  reader.require("num_attention_heads", t.num_attention_heads, kWidth);
-  reader.require("intermediate_size", t.intermediate_size);
-  t.num_key_value_heads = t.num_attention_heads;
-  reader.read("num_key_value_heads", t.num_key_value_heads);
-  if (t.num_attention_heads > 0 && t.num_attention_heads % t.num_key_value_heads != 0)
-    reader.problem("num_key_value_heads",
-                   fmt::format("expected a divisor of num_attention_heads {}, found {}",
-                               t.num_attention_heads, t.num_key_value_heads));
-  const bool sized = t.hidden_size > 0 && t.num_attention_heads > 0;
-  if (!reader.read("head_dim", t.head_dim) && sized) {
-    t.head_dim = t.hidden_size / t.num_attention_heads;
-    if (t.hidden_size % t.num_attention_heads != 0)
-      reader.problem("head_dim", fmt::format("missing, and hidden_size {} does not divide by "
-                                             "num_attention_heads {}",
-                                             t.hidden_size, t.num_attention_heads));
-  }
-  reader.read("gated_mlp", t.gated_mlp);
-  reader.read("norm", t.norm);
-  reader.read("qk_norm", t.qk_norm);
-  reader.read("qkv_bias", t.qkv_bias);
-  reader.read("linear_bias", t.linear_bias);
-  reader.read("layer_scale", t.layer_scale);
-  reader.read("drop_path", t.drop_path);
-  reader.read("rotary", t.rotary);
-  reader.read("uneven_heads", t.uneven_heads);
-}
 
 Llm read_llm(const Node& table, const std::string& key, Problems& problems) {
   TableReader reader(table, key, problems);
@@ -66,27 +35,102 @@ Llm read_llm(const Node& table, const std::string& key, Problems& problems) {
   llm.name = "llm";
   reader.read("name", llm.name);
   llm.blocks.causal = true;
-  read_blocks(reader, llm.blocks);
+  reader.read("num_nextn_predict_layers", llm.num_nextn_predict_layers, {1, 16});
+  const bool own_weights =
+      read_blocks(reader, llm.blocks, llm.other_blocks, llm.num_nextn_predict_layers, problems);
+  llm.trained = own_weights;
   reader.require("vocab_size", llm.vocab_size, kVocabulary);
   reader.read("max_position_embeddings", llm.max_position_embeddings, kVocabulary);
   if (!llm.blocks.rotary && !reader.has("max_position_embeddings"))
     reader.problem("max_position_embeddings",
                    "missing: learned positions need it; or is it rotary = true?");
   reader.read("tie_word_embeddings", llm.tie_word_embeddings);
-  reader.read("trained", llm.trained);
+  if (reader.read("trained", llm.trained) && llm.trained && !own_weights)
+    reader.problem("trained", "adapters are trained instead of the llm's own weights");
   return llm;
+}
+
+// How pictures become tiles: { rule = "tiles", max_tiles = 12 }.
+void read_image_rule(TableReader& encoder, ImageRule& rule, Problems& problems) {
+  const Node* written = encoder.find("image");
+  if (!written) return;
+  TableReader reader(*written, encoder.full_key("image"), problems);
+  constexpr Range kPixels{1, 1e12}, kTiles{1, 1000};
+  reader.require("rule", rule.rule);
+  if (rule.rule == Images::tiles) {
+    rule.max_tiles = 12;
+    reader.read("min_tiles", rule.min_tiles, kTiles);
+    reader.read("max_tiles", rule.max_tiles, kTiles);
+    reader.read("thumbnail", rule.thumbnail);
+    if (rule.min_tiles > rule.max_tiles)
+      reader.problem("min_tiles", fmt::format("expected at most max_tiles {}, found {}",
+                                              rule.max_tiles, rule.min_tiles));
+  }
+  if (rule.rule == Images::anyres) {
+    std::vector<std::int64_t> sizes;
+    reader.read("most_tiles", rule.most_tiles, kTiles);
+    if (!reader.require("grids", sizes)) return;
+    for (std::size_t i = 0; i + 1 < sizes.size(); i += 2)
+      rule.grids.push_back({sizes[i], sizes[i + 1]});
+    const auto too_small = [&](const ImageSize& g) {
+      return std::min(g.height, g.width) < rule.tile_size;
+    };
+    if (sizes.empty() || sizes.size() % 2 != 0 ||
+        std::any_of(rule.grids.begin(), rule.grids.end(), too_small))
+      reader.problem("grids",
+                     "expected heights and widths in turn, in pixels, each at least "
+                     "image_size");
+  }
+  if (rule.rule == Images::native) {
+    reader.read("min_pixels", rule.min_pixels, kPixels);
+    reader.read("max_pixels", rule.max_pixels, kPixels);
+    if (rule.max_pixels > 0 && rule.min_pixels > rule.max_pixels)
+      reader.problem("min_pixels", fmt::format("expected at most max_pixels {}, found {}",
+                                               rule.max_pixels, rule.min_pixels));
+  }
+  if (rule.rule == Images::audio)
+    reader.read("seconds_per_tile", rule.seconds_per_tile, {1e-3, 1e5});
+}
+
+// Pictures of any size: tokens follow them, not a tile. image_size may give a tile all the same.
+void read_native_tokens(TableReader& reader, Encoder& e, std::int64_t merge) {
+  std::int64_t size = 0;
+  e.tokens_per_output_token = merge * merge;
+  e.image.rule = Images::native;
+  reader.read("image_size", size, {1, 1e5});
+  reader.read("tokens_per_tile", e.tokens_per_tile, {1, 1e6});
+  if (size > 0 && e.image.patch_size > 0) {
+    const std::int64_t side = size / e.image.patch_size;
+    e.tokens_per_tile = side * side;
+  }
+  if (e.tokens_per_tile % e.tokens_per_output_token != 0)
+    reader.problem(size > 0 ? "image_size" : "tokens_per_tile",
+                   fmt::format("expected tokens that merge {} by {}, found {}", merge, merge,
+                               e.tokens_per_tile));
+  e.output_tokens_per_tile = e.tokens_per_tile / e.tokens_per_output_token;
 }
 
 // Tokens in and out of a tile. Needs either the image's sizes or the counts themselves.
 void read_tokens(TableReader& reader, Encoder& e, double shuffle) {
   std::int64_t image = 0, patch = 0;
-  bool class_token = true;
+  bool class_token = true, drop_class_token = true;
   reader.read("class_token", class_token);
-  const bool has_image = reader.read("image_size", image);
+  reader.read("drop_class_token", drop_class_token);
   const bool has_patch = reader.read("patch_size", patch);
+  std::int64_t frames = 1, merge = 0;
+  reader.read("temporal_patch_size", frames, {1, 100});
+  e.image.patch_size = patch;
+  e.image.temporal_patch_size = frames;
+  if (reader.read("spatial_merge_size", merge, {1, 100})) {
+    if (!has_patch) reader.problem("patch_size", "missing: spatial_merge_size needs it");
+    e.patch_values = 3 * patch * patch * frames;
+    return read_native_tokens(reader, e, merge);
+  }
+  const bool has_image = reader.read("image_size", image);
+  e.image.tile_size = image;
   const bool has_tokens = reader.read("tokens_per_tile", e.tokens_per_tile);
   const bool has_output = reader.read("output_tokens_per_tile", e.output_tokens_per_tile);
-  if (has_patch) e.patch_values = 3 * patch * patch;
+  if (has_patch) e.patch_values = 3 * patch * patch * frames;
   if (has_image && has_patch) {
     const std::int64_t side = image / patch;  // what is over is not seen, as in a convolution
     if (side == 0)
@@ -101,6 +145,7 @@ void read_tokens(TableReader& reader, Encoder& e, double shuffle) {
         return reader.problem(
             "pixel_shuffle", fmt::format("{} patches a side times {} is not whole", side, shuffle));
       e.output_tokens_per_tile = std::llround(output_side * output_side);
+      if (class_token && !drop_class_token) ++e.output_tokens_per_tile;
     }
   }
   if (reader.has("image_size") && reader.has("patch_size")) return;
@@ -112,7 +157,9 @@ void read_tokens(TableReader& reader, Encoder& e, double shuffle) {
 void read_projector(TableReader& reader, Encoder& e, double shuffle, std::int64_t llm_width) {
   const Node* written = reader.find("projector");
   const std::int64_t input =
-      std::llround(static_cast<double>(e.blocks.hidden_size) / (shuffle * shuffle));
+      e.tokens_per_output_token > 0
+          ? e.blocks.hidden_size * e.tokens_per_output_token
+          : std::llround(static_cast<double>(e.blocks.hidden_size) / (shuffle * shuffle));
   std::vector<std::int64_t>& sizes = e.projector_sizes;
   if (written && written->is<Node::Array>()) {
     if (!reader.read("projector", sizes)) return;
@@ -141,11 +188,23 @@ Encoder read_encoder(const Node& table, const std::string& key, std::int64_t llm
   e.name = "encoder";
   double shuffle = 1;
   reader.read("name", e.name);
-  read_blocks(reader, e.blocks);
+  e.trained = read_blocks(reader, e.blocks, e.other_blocks, 0, problems);
+  const bool own_weights = e.trained;
   reader.read("pixel_shuffle", shuffle, {1e-3, 1});
   read_tokens(reader, e, shuffle);
+  read_image_rule(reader, e.image, problems);
+  if ((e.image.rule == Images::native) != (e.tokens_per_output_token > 0))
+    reader.problem("image", "rule \"native\" and spatial_merge_size need each other");
+  if ((e.image.rule == Images::tiles || e.image.rule == Images::anyres) &&
+      (e.image.tile_size == 0 || e.image.patch_size == 0))
+    reader.problem("image", "needs image_size and patch_size");
   read_projector(reader, e, shuffle, llm_width);
-  reader.read("trained", e.trained);
+  reader.read("projector_norm", e.projector_norm);
+  reader.read("projector_bias", e.projector_bias);
+  reader.read("deepstack_features", e.deepstack_features, {1, 100});
+  reader.read("position_embeddings", e.position_embeddings, {1, 1e7});
+  if (reader.read("trained", e.trained) && e.trained && !own_weights)
+    reader.problem("trained", "adapters are trained instead of the encoder's own weights");
   reader.read("projector_trained", e.projector_trained);
   return e;
 }

@@ -5,6 +5,10 @@
 //   tokens_per_tile      patches + class_token
 //   output_tokens        patches * pixel_shuffle^2          pixel_shuffle = 1 unless given
 //   projector input      hidden_size / pixel_shuffle^2      "linear": one GEMM, "mlp2": two
+//   spatial_merge_size   m^2 tokens become one, in pictures of any size; the projector's input is
+//                        hidden_size * m^2
+//
+// Blocks that differ (block_reader.hpp) become kinds of block.
 #pragma once
 
 #include <string>

@@ -71,12 +71,30 @@ std::optional<Node> Resolver::software(const Node& written, const std::string& k
 std::optional<Node> Resolver::resolved(const Node& written, ShippedKind kind,
                                        const std::string& key) {
   Node over = as_table(written);
+  if (kind != ShippedKind::model) take(over, "evidence");  // for readers (files/evidence.hpp)
   Node result;
   result.position = over.position;
-  if (const std::optional<Node> base = take(over, "base")) {
+  const std::optional<Node> base = take(over, "base");
+  if (base) {
     std::optional<Node> loaded = load(*base, kind, key);
     if (!loaded) return std::nullopt;
     result = std::move(*loaded);
+  }
+  const std::optional<Node> config =
+      kind == ShippedKind::model ? take(over, "hf_config") : std::nullopt;
+  if (config) {
+    if (base) {
+      problems_.add(config->position, key, "takes either a base or an hf_config, not both");
+      return std::nullopt;
+    }
+    const std::optional<fs::path> file = config_file(*config, key);
+    if (!file) return std::nullopt;
+    try {
+      result = read_hf_model(*file);
+    } catch (const UserError& e) {
+      problems_.add(e);
+      return std::nullopt;
+    }
   }
   if (kind == ShippedKind::model && over.is<Node::Table>()) {
     if (!lay_over(result, std::move(over), key)) return std::nullopt;
@@ -93,7 +111,22 @@ std::optional<Node> Resolver::load(const Node& reference, ShippedKind kind,
     return std::nullopt;
   }
   const auto& name = reference.as<std::string>();
-  const fs::path file = locate(name, kind, directory_of(reference.position)).lexically_normal();
+  const fs::path from = directory_of(reference.position);
+  const std::size_t problems = problems_.count();
+  const std::shared_ptr<const Node> full =
+      files_.resolved(fmt::format("{} {} {}", static_cast<int>(kind), from.string(), name),
+                      [&]() -> std::optional<Node> {
+                        std::optional<Node> loaded = load_file(reference, kind, from, key);
+                        return problems_.count() == problems ? std::move(loaded) : std::nullopt;
+                      });
+  if (!full) return std::nullopt;
+  return *full;
+}
+
+std::optional<Node> Resolver::load_file(const Node& reference, ShippedKind kind,
+                                        const fs::path& from, const std::string& key) {
+  const auto& name = reference.as<std::string>();
+  const fs::path file = locate(name, kind, from).lexically_normal();
   std::error_code error;
   if (!fs::exists(file, error)) {
     problems_.add(reference.position, key, not_found(name, kind, file));
@@ -126,10 +159,22 @@ bool Resolver::lay_over(Node& model, Node over, const std::string& key) {
     std::optional<Node> full = part_over(model.find("llm"), *llm, ModelPart::llm, key + ".llm");
     right &= full.has_value();
     if (full) model.as<Node::Table>()["llm"] = std::move(*full);
+    if (!encoders) check_encoders(model, *llm, key + ".llm");
   }
   if (encoders)
     right &= lay_encoders_over(model.as<Node::Table>()["encoders"], *encoders, key + ".encoders");
   return right;
+}
+
+// An LLM out of a multimodal config in a model without encoders is hardly what was meant.
+void Resolver::check_encoders(const Node& model, const Node& llm, const std::string& key) {
+  const Node* config = llm.find("hf_config");
+  if (model.find("encoders") || !config || !config->is<std::string>()) return;
+  if (is_multimodal_config(directory_of(config->position) / config->as<std::string>()))
+    problems_.add(
+        config->position, key + ".hf_config",
+        "the config has a vision_config, which this leaves out; model = { hf_config = ... "
+        "} takes the whole model, encoders = [] the LLM alone");
 }
 
 bool Resolver::lay_encoders_over(Node& encoders, Node over, const std::string& key) {
@@ -187,24 +232,28 @@ std::optional<Node> Resolver::part(const Node& written, ModelPart which, const s
     return merged(std::move(*below), std::move(over));
   }
   if (!config) return over;
-  if (!config->is<std::string>()) {
-    problems_.add(config->position, key + ".hf_config",
-                  fmt::format("expected the path of a config.json, found {}", describe(*config)));
-    return std::nullopt;
-  }
-  const fs::path file = directory_of(config->position) / config->as<std::string>();
-  std::error_code error;
-  if (!fs::exists(file, error)) {
-    problems_.add(config->position, key + ".hf_config",
-                  fmt::format("no such file: {}", file.string()));
-    return std::nullopt;
-  }
+  const std::optional<fs::path> file = config_file(*config, key);
+  if (!file) return std::nullopt;
   try {
-    return merged(read_hf_config(file, which), std::move(over));
+    return merged(read_hf_config(*file, which), std::move(over));
   } catch (const UserError& e) {
     problems_.add(e);
     return std::nullopt;
   }
+}
+
+std::optional<fs::path> Resolver::config_file(const Node& written, const std::string& key) {
+  if (!written.is<std::string>()) {
+    problems_.add(written.position, key + ".hf_config",
+                  fmt::format("expected the path of a config.json, found {}", describe(written)));
+    return std::nullopt;
+  }
+  const fs::path file = directory_of(written.position) / written.as<std::string>();
+  std::error_code error;
+  if (fs::exists(file, error)) return file;
+  problems_.add(written.position, key + ".hf_config",
+                fmt::format("no such file: {}", file.string()));
+  return std::nullopt;
 }
 
 std::optional<Node> Resolver::part_of_file(const Node& reference, ModelPart which,

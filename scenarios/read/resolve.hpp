@@ -4,7 +4,8 @@
 //   [model] base = "internvl-6b-20b" ...   the same, with the other keys laid over it (merge.hpp)
 //   llm = "internlm2-20b"                  the llm of that model file; also { base = ... }
 //   encoders = ["internvit-6b-448"]        the encoder of that model file; also { base = ... }
-//   llm = { hf_config = "config.json" }    Hugging Face's config; other keys are laid over it
+//   model = { hf_config = "config.json" }  Hugging Face's config: LLM, encoder and projector
+//   llm = { hf_config = "config.json" }    one part of such a config; other keys are laid over it
 //   cluster = "a100-80g-4x200"             as model
 //   software = "megatron-2021"             as model
 //
@@ -21,7 +22,7 @@
 
 #include "scenarios/files/input_files.hpp"
 #include "scenarios/files/shipped_files.hpp"
-#include "scenarios/read/hf_config.hpp"
+#include "scenarios/hf/hf_config.hpp"
 #include "scenarios/tree/node.hpp"
 #include "scenarios/tree/problems.hpp"
 
@@ -39,6 +40,10 @@ class Resolver {
  private:
   std::optional<Node> resolved(const Node& written, ShippedKind kind, const std::string& key);
   std::optional<Node> load(const Node& reference, ShippedKind kind, const std::string& key);
+  std::optional<Node> load_file(const Node& reference, ShippedKind kind,
+                                const std::filesystem::path& from, const std::string& key);
+  std::optional<std::filesystem::path> config_file(const Node& written, const std::string& key);
+  void check_encoders(const Node& model, const Node& llm, const std::string& key);
   bool lay_over(Node& model, Node over, const std::string& key);
   bool lay_encoders_over(Node& encoders, Node over, const std::string& key);
   std::optional<Node> part_over(const Node* below, const Node& written, ModelPart which,

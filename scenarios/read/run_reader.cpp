@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "scenarios/data_sets/data_lengths.hpp"
+#include "scenarios/data_sets/data_media.hpp"
 #include "scenarios/data_sets/data_mixture.hpp"
 #include "scenarios/files/input_files.hpp"
+#include "sim/base/data_directory.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/text.hpp"
 #include "strategies/data/packing/packing.hpp"
@@ -76,8 +78,13 @@ WrittenParallelism read_parallelism(const Node& table, Problems& problems) {
                    "give either this or virtual_pipeline_stages");
   reader.read("sequence_parallel", p.sequence_parallel);
   reader.read("use_tp_pp_dp_mapping", p.use_tp_pp_dp_mapping);
-  if (reader.read("zero_stage", p.zero_stage, {0, 3}) && p.zero_stage == 2)
-    reader.problem("zero_stage", "expected 0, 1 or 3, found 2");
+  reader.read("context_parallel_size", p.context_parallel_size);
+  reader.read("cp_comm_type", p.cp_comm_type);
+  if (reader.read("zero_stage", p.zero_stage, {0, 1000}) && p.zero_stage > 3)
+    reader.problem("zero_stage", fmt::format("expected 0, 1, 2 or 3, found {}", p.zero_stage));
+  reader.read("data_parallel_replicate_degree", p.data_parallel_replicate_degree);
+  reader.read("reshard_after_forward", p.reshard_after_forward);
+  reader.read("zero_hpz_partition_size", p.zero_hpz_partition_size);
   reader.read("micro_batch_size", p.micro_batch_size, {1, 1e4});
   reader.require("global_batch_size", p.global_batch_size, kBatch);
   return out;
@@ -101,12 +108,21 @@ RecomputePlan read_recompute(TableReader& run, Problems& problems) {
 
 namespace {
 
-// A lengths file relative to the run's folder, or a mixture: a file there or a shipped name.
-data::DataSet load(const std::string& name, const std::filesystem::path& folder,
-                   const std::vector<std::string>& changes, std::uint64_t seed) {
-  const std::filesystem::path beside = folder / name;
+// A file beside the run, or one that is shipped.
+std::string beside(const std::string& name, const std::filesystem::path& folder) {
   std::error_code error;
-  const std::string found = std::filesystem::exists(beside, error) ? beside.string() : name;
+  for (const std::filesystem::path& where : {folder, data_directory() / "scenarios/data"})
+    if (std::filesystem::is_regular_file(where / name, error)) return (where / name).string();
+  return name;
+}
+
+// A file of lengths or of media relative to the run's folder, or a mixture: a file there or a
+// shipped name.
+data::DataSet load(const std::string& name, const std::filesystem::path& folder,
+                   const std::vector<std::string>& changes, std::uint64_t seed,
+                   const Model& model) {
+  const std::string found = beside(name, folder);
+  if (is_media_file(found)) return read_media(found, model);
   if (is_lengths_file(name)) return read_lengths(found);
   return generate(read_mixture(found, changes), seed);
 }
@@ -136,8 +152,23 @@ void check_limits(TableReader& reader, const Data& data) {
         data.keep_limits.tokens, "tokens");
 }
 
+// What decides how a model's encoders count media.
+std::string rules_text(const Model& model) {
+  std::string text;
+  for (const Encoder& e : model.encoders) {
+    const ImageRule& r = e.image;
+    text +=
+        fmt::format(" for {} {} {} {} {} {} {} {} {} {} {} {} {} {}", name_of(r.rule),
+                    e.tokens_per_tile, e.output_tokens_per_tile, e.tokens_per_output_token,
+                    r.tile_size, r.patch_size, r.min_tiles, r.max_tiles, r.thumbnail, r.most_tiles,
+                    r.min_pixels, r.max_pixels, r.temporal_patch_size, r.seconds_per_tile);
+    for (const ImageSize& g : r.grids) text += fmt::format(" {}x{}", g.height, g.width);
+  }
+  return text;
+}
+
 Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std::uint64_t seed,
-                   InputFiles& files, Problems& problems) {
+                   const Model& model, InputFiles& files, Problems& problems) {
   Data data;
   std::string name;
   std::vector<std::string> changes;
@@ -152,13 +183,15 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
   reader.read("keep_tiles", data.keep_limits.tiles);
   reader.read("keep_tokens", data.keep_limits.tokens);
   reader.read("steps", data.steps, {0, 1e9});
-  if (max_tiles > 0 && named && is_lengths_file(name))
+  const bool is_file = is_lengths_file(name) || is_media_file(beside(name, folder));
+  if (max_tiles > 0 && named && is_file)
     reader.problem("max_tiles", "a lengths file is as it is; only mixtures take this");
   if (!named || name.empty()) return data;
   try {
-    const std::string what =
+    std::string what =
         fmt::format("{} {} seed {}", (folder / name).string(), fmt::join(changes, " "), seed);
-    data.set = files.data_set(what, [&] { return load(name, folder, changes, seed); });
+    if (is_media_file(beside(name, folder))) what += rules_text(model);
+    data.set = files.data_set(what, [&] { return load(name, folder, changes, seed, model); });
     data.samples = static_cast<double>(data.set->samples.size());
     check_limits(reader, data);
   } catch (const UserError& error) {
@@ -170,10 +203,10 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
 }  // namespace
 
 Data read_data(const Node& table, bool lengths_required, const std::filesystem::path& folder,
-               std::uint64_t seed, InputFiles& files, Problems& problems) {
+               std::uint64_t seed, const Model& model, InputFiles& files, Problems& problems) {
   constexpr Range kSamples{1, 1e15}, kTokens{1, 1e7}, kTiles{0, 1e5};
   TableReader reader(table, "data", problems);
-  if (reader.has("set")) return read_data_set(reader, folder, seed, files, problems);
+  if (reader.has("set")) return read_data_set(reader, folder, seed, model, files, problems);
   Data data;
   double tokens = 0;
   bool equal_batch = false;

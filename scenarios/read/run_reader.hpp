@@ -26,7 +26,7 @@ WrittenParallelism read_parallelism(const Node& table, Problems& problems);
 RecomputePlan read_recompute(TableReader& run, Problems& problems);
 // `folder`: where a data set's file is looked for; `seed`: of a generated one.
 Data read_data(const Node& table, bool lengths_required, const std::filesystem::path& folder,
-               std::uint64_t seed, InputFiles& files, Problems& problems);
+               std::uint64_t seed, const Model& model, InputFiles& files, Problems& problems);
 GivenTimes read_given_times(const Node& table, Problems& problems);
 // Sets the job's strategy and options: those given over the strategy's defaults.
 void read_strategy(TableReader& run, Job& job, Problems& problems);

@@ -72,9 +72,16 @@ class RunReader {
       job_.software = read_software(table(reader, "software"), problems_);
     else
       reader.find("software");
+    const std::size_t before_model = problems_.count();
+    if (const Node* model = resolved(reader, "model")) {
+      job_.model = read_model(*model, "model", problems_);
+      if (job_.model.name.empty()) job_.model.name = job_.name;  // written out in the run
+    }
+    model_right_ = problems_.count() == before_model && !unresolved_.contains("model");
+    reader.read("precision", job_.software.precision.format);
     const std::size_t before_data = problems_.count();
     job_.data = read_data(table(reader, "data"), !job_.given_times, out_.file.parent_path(),
-                          job_.seed, files_, problems_);
+                          job_.seed, job_.model, files_, problems_);
     data_right_ = problems_.count() == before_data;
     const std::size_t before_strategy = problems_.count();
     read_strategy(reader, job_, problems_);
@@ -104,23 +111,20 @@ class RunReader {
     }
   }
 
-  // Model, cluster and parallelism: what one leaves out follows from the others.
+  // Cluster and parallelism: what one leaves out follows from the others.
   void read_model_and_cluster(TableReader& reader) {
     const std::size_t before = problems_.count();
-    if (const Node* model = resolved(reader, "model")) {
-      job_.model = read_model(*model, "model", problems_);
-      if (job_.model.name.empty()) job_.model.name = job_.name;  // written out in the run
-    }
     const WrittenParallelism written = read_parallelism(table(reader, "parallelism"), problems_);
     job_.parallelism = written.sizes;
     const std::int64_t model_gpus = std::int64_t{written.sizes.tensor_model_parallel_size} *
-                                    written.sizes.pipeline_model_parallel_size;
+                                    written.sizes.pipeline_model_parallel_size *
+                                    written.sizes.context_parallel_size;
     if (const Node* cluster = resolved(reader, "cluster"))
       job_.cluster = read_cluster(*cluster, "cluster", problems_);
     else if (model_gpus * written.data_parallel_size.value_or(1) <= kMostGpus)
       job_.cluster =
           cluster_of(static_cast<int>(model_gpus * written.data_parallel_size.value_or(1)));
-    if (problems_.count() != before || !unresolved_.empty()) return;
+    if (problems_.count() != before || !model_right_ || !unresolved_.empty()) return;
     derive_data_parallel(written, model_gpus);
     derive_virtual_stages(written);
     if (problems_.count() != before) return;
@@ -140,17 +144,22 @@ class RunReader {
   void derive_data_parallel(const WrittenParallelism& written, std::int64_t model_gpus) {
     const int gpus = job_.cluster.gpus();
     if (gpus % model_gpus != 0)
-      return add("parallelism",
-                 fmt::format("the cluster's {} GPUs do not divide by "
-                             "tensor_model_parallel_size {} x "
-                             "pipeline_model_parallel_size {} = {}",
-                             gpus, written.sizes.tensor_model_parallel_size,
-                             written.sizes.pipeline_model_parallel_size, model_gpus));
+      return add("parallelism", fmt::format("the cluster's {} GPUs do not divide by "
+                                            "tensor_model_parallel_size {} x "
+                                            "pipeline_model_parallel_size {}{} = {}",
+                                            gpus, written.sizes.tensor_model_parallel_size,
+                                            written.sizes.pipeline_model_parallel_size,
+                                            written.sizes.context_parallel_size == 1
+                                                ? ""
+                                                : fmt::format(" x context_parallel_size {}",
+                                                              written.sizes.context_parallel_size),
+                                            model_gpus));
     job_.parallelism.data_parallel_size = static_cast<int>(gpus / model_gpus);
     if (written.data_parallel_size.value_or(job_.parallelism.data_parallel_size) !=
         job_.parallelism.data_parallel_size)
       add("parallelism.data_parallel_size",
-          fmt::format("expected {} GPUs / (tp x pp) = {}, found {}", gpus,
+          fmt::format("expected {} GPUs / (tp x {}pp) = {}, found {}", gpus,
+                      written.sizes.context_parallel_size == 1 ? "" : "cp x ",
                       job_.parallelism.data_parallel_size, *written.data_parallel_size));
     if (job_.given_times && job_.data.samples == 0)  // one step, unless the run says more
       job_.data.samples = static_cast<double>(job_.parallelism.global_batch_size);
@@ -204,7 +213,7 @@ class RunReader {
   Job& job_;
   InputFiles& files_;
   Problems& problems_;
-  bool data_right_ = true, strategy_right_ = true;
+  bool model_right_ = true, data_right_ = true, strategy_right_ = true;
 };
 
 // Names and words for people make no other model.

@@ -10,30 +10,29 @@ namespace mllmsim::scenarios {
 namespace {
 
 constexpr Range kBytes{0, 64}, kParameters{1, 1e12}, kUpToParameters{0, 1e12};
-constexpr const char* kFused = "documented: Megatron-Core fuses unless told not to";
-constexpr const char* kSoftmax = "documented: Megatron's FusedScaleMaskSoftmax";
-constexpr const char* kAllocator = "documented: PYTORCH_CUDA_ALLOC_CONF";
-constexpr const char* kBucket = "documented: Megatron-Core's DistributedDataParallelConfig";
+constexpr const char* kFused = "code: Megatron-Core fuses unless told not to";
+constexpr const char* kSoftmax = "code: Megatron's FusedScaleMaskSoftmax";
+constexpr const char* kAllocator = "code: PYTORCH_CUDA_ALLOC_CONF";
+constexpr const char* kBucket = "code: Megatron-Core's DistributedDataParallelConfig";
 
 // What is held in memory; see sim/world/memory_settings.hpp.
 template <class F>
 void each_memory_field(Software& s, F field) {
   MemorySettings& m = s.memory;
   field("model_grad_bytes_per_parameter", m.model_grad_bytes_per_parameter,
-        "documented: Megatron adds up in its main gradients at once", kBytes);
+        "code: Megatron adds up in its main gradients at once", kBytes);
   field("optimizer_step_bytes_per_parameter", m.optimizer_step_bytes_per_parameter,
-        "documented: Megatron-Core updates from its main gradients", kBytes);
-  field("reduce_bucket", m.reduce_bucket, "documented: Megatron reduces main gradients in place");
-  field("keep_stage_outputs", m.keep_stage_outputs,
-        "documented: Megatron's deallocate_pipeline_outputs");
+        "code: Megatron-Core updates from its main gradients", kBytes);
+  field("reduce_bucket", m.reduce_bucket, "code: Megatron reduces main gradients in place");
+  field("keep_stage_outputs", m.keep_stage_outputs, "code: Megatron's deallocate_pipeline_outputs");
   field("transpose_attention_output", m.transpose_attention_output,
-        "measured: Megatron-LM's CI on H100, where cuDNN's attention runs sequence first");
+        "measurement: Megatron-LM's CI on H100, where cuDNN's attention runs sequence first");
   field("logits_saved_bytes", m.logits_saved_bytes,
-        "documented: Megatron's vocab_parallel_cross_entropy keeps the softmax", kBytes);
+        "code: Megatron's vocab_parallel_cross_entropy keeps the softmax", kBytes);
   field("logits_working_bytes", m.logits_working_bytes,
-        "documented: Megatron's vocab_parallel_cross_entropy works in place", kBytes);
+        "code: Megatron's vocab_parallel_cross_entropy works in place", kBytes);
   field("gemm_workspaces", m.gemm_workspaces,
-        "documented: PyTorch's 32 MiB per cuBLAS handle of two threads, Transformer Engine's 32 "
+        "code: PyTorch's 32 MiB per cuBLAS handle of two threads, Transformer Engine's 32 "
         "MiB, on Hopper and later");
   field("context_memory", m.context, "estimate: CUDA's context with PyTorch's and NCCL's kernels");
   field("memory_per_communicator", m.per_communicator,
@@ -48,18 +47,30 @@ void each_memory_field(Software& s, F field) {
 // field(key, member, where the default comes from[, range]) for every key.
 template <class F>
 void each_field(Software& s, F field) {
-  field("flash_attention", s.flash_attention,
-        "documented: Megatron-Core's --attention-backend auto");
+  field("flash_attention", s.flash_attention, "code: Megatron-Core's --attention-backend auto");
   field("flash_attention_generation", s.flash_attention_generation,
         "the calibration: what it measured", Range{0, 3});
   field("fused_kernels", s.fused_kernels, kFused);
   field("fused_norms", s.fused_norms, kFused);
+  field("fused_cross_entropy", s.fused_cross_entropy,
+        "documented: Megatron, off unless --cross-entropy-loss-fusion");
+  field("split_encoders_over_cp", s.split_encoders_over_cp,
+        "documented: Megatron's multimodal models encode all images on every cp rank");
+  field("cuda_graphs", s.cuda_graphs, "documented: Megatron, off unless --cuda-graph-impl");
+  field("fp8_current_scaling", s.precision.fp8_current_scaling,
+        "documented: Megatron's --fp8-recipe is delayed unless told otherwise");
+  field("fp8_param_gather", s.precision.fp8_param_gather,
+        "documented: Megatron, off unless --fp8-param-gather");
   field("fused_softmax_longest_row", s.fused_softmax_longest_row, kSoftmax, Range{0, 1e6});
   field("fused_softmax_matrices", s.fused_softmax_matrices, kSoftmax, Range{1, 1e6});
   field("gather_qk_norm", s.gather_qk_norm, "assumption: a framework sums over ranks if it can");
+  field("joint_gate_up", s.joint_gate_up,
+        "code: Megatron-Core's linear_fc1 holds gate and up projection");
+  field("sequence_parallel_over_tiles", s.sequence_parallel_over_tiles,
+        "code: Megatron splits a sequence's own dimension, which must divide");
   field("dropout", s.dropout, "assumption: large models train without");
   field("make_vocab_size_divisible_by", s.make_vocab_size_divisible_by,
-        "documented: Megatron's --make-vocab-size-divisible-by");
+        "code: Megatron's --make-vocab-size-divisible-by");
   field("overlap_param_gather", s.overlap_param_gather,
         "assumption: a run gives Megatron's --overlap-param-gather");
   field("overlap_grad_reduce", s.overlap_grad_reduce,
@@ -68,29 +79,32 @@ void each_field(Software& s, F field) {
   field("ddp_bucket_size", s.ddp_bucket_size, kBucket, kParameters);
   field("ddp_bucket_size_per_replica", s.ddp_bucket_size_per_replica, kBucket, kUpToParameters);
   field("overlap_tp_backward", s.overlap_tp_backward,
-        "documented: Megatron, unless --no-async-tensor-model-parallel-allreduce");
-  field("overlap_tp_forward", s.overlap_tp_forward,
-        "documented: Megatron, off unless --tp-comm-overlap");
+        "code: Megatron, unless --no-async-tensor-model-parallel-allreduce");
+  field("overlap_tp_forward", s.overlap_tp_forward, "code: Megatron, off unless --tp-comm-overlap");
   field("tp_overlap_pieces", s.tp_overlap_pieces,
-        "documented: num_splits of Transformer Engine's pipelined reductions", Range{1, 1024});
+        "code: num_splits of Transformer Engine's pipelined reductions", Range{1, 1024});
   field("overlap_p2p", s.overlap_p2p,
         "assumption: as Megatron's interleaved schedules unless --no-overlap-p2p-communication");
   field("scatter_gather_p2p", s.scatter_gather_p2p,
-        "documented: Megatron, unless --no-scatter-gather-tensors-in-pipeline");
+        "code: Megatron, unless --no-scatter-gather-tensors-in-pipeline");
   field("zero3_prefetch_layers", s.zero3_prefetch_layers, "assumption: one layer ahead, as FSDP",
         Range{0, 1e4});
+  field("zero3_collectives_per_layer", s.zero3_collectives_per_layer,
+        "code: PyTorch's FSDP flattens the parameters of a unit", Range{1, 1000});
+  field("zero3_tensor_per_rank", s.zero3_tensor_per_rank,
+        "code: FSDP, and DeepSpeed since 0.5.9, gather into one tensor");
   field("host_time_per_kernel", s.host_time_per_kernel,
         "estimate: PyTorch's dispatcher and autograd");
-  field("host_time_per_forward", s.host_time_per_forward,
-        "estimate: batch, masks, Python; it brings published 1F1B runs closer (CHANGES.md)");
+  field("host_time_per_pass", s.host_time_per_pass,
+        "fit: half of the 1 ms that was chosen for forwards with zero bubble and MegaScale");
   field("grad_accumulation_bytes_per_parameter", s.grad_accumulation_bytes_per_parameter,
-        "documented: Megatron, unless --no-gradient-accumulation-fusion", kBytes);
+        "code: Megatron, unless --no-gradient-accumulation-fusion", kBytes);
   field("grad_bytes_per_parameter", s.precision.grad_bytes_per_parameter,
-        "documented: Megatron's fp32 main gradients, unless --grad-reduce-in-bf16", kBytes);
+        "code: Megatron's fp32 main gradients, unless --grad-reduce-in-bf16", kBytes);
   field("sharded_grad_bytes_per_parameter", s.precision.sharded_grad_bytes_per_parameter,
-        "documented: FSDP and DeepSpeed reduce in the parameters' precision", kBytes);
+        "code: FSDP and DeepSpeed reduce in the parameters' precision", kBytes);
   field("optimizer_bytes_per_parameter", s.precision.optimizer_bytes_per_parameter,
-        "documented: fp32 master weights and two Adam moments", kBytes);
+        "code: fp32 master weights and two Adam moments", kBytes);
   each_memory_field(s, field);
 }
 

@@ -86,17 +86,17 @@ Bytes Holdings::model_state() const {
          h[Holding::optimizer];
 }
 
-Holdings model_state(std::int64_t parameters, std::int64_t trained_parameters, int dp,
+Holdings model_state(std::int64_t parameters, std::int64_t trained_parameters, int ranks,
                      int zero_stage, const Software& software) {
   const auto shard = [&](std::int64_t bytes, int from_stage) {
-    return Bytes{zero_stage >= from_stage ? (bytes + dp - 1) / dp : bytes};
+    return Bytes{zero_stage >= from_stage ? (bytes + ranks - 1) / ranks : bytes};
   };
   const Precision& precision = software.precision;
   Holdings out;
   out[Holding::weights] = shard(precision.parameter_bytes * parameters, 3);
-  out[Holding::gradients] = shard(precision.grad_bytes_per_parameter * trained_parameters, 3);
+  out[Holding::gradients] = shard(precision.grad_bytes_per_parameter * trained_parameters, 2);
   out[Holding::model_gradients] =
-      shard(software.memory.model_grad_bytes_per_parameter * trained_parameters, 3);
+      shard(software.memory.model_grad_bytes_per_parameter * trained_parameters, 2);
   out[Holding::optimizer] = shard(precision.optimizer_bytes_per_parameter * trained_parameters, 1);
   return out;
 }

@@ -61,9 +61,9 @@ struct Holdings {
 };
 
 // Of `parameters` of its own (1/tp of its layers'): weights, gradients and optimizer. zero_stage 1
-// shards the optimizer over dp; stage 3 shards weights and gradients too. Frozen parameters are
-// weights only.
-Holdings model_state(std::int64_t parameters, std::int64_t trained_parameters, int dp,
+// shards the optimizer over `ranks`, stage 2 gradients too, stage 3 weights too. Frozen parameters
+// are weights only.
+Holdings model_state(std::int64_t parameters, std::int64_t trained_parameters, int ranks,
                      int zero_stage, const Software& software);
 
 }  // namespace mllmsim

@@ -14,6 +14,14 @@ fs::path& named_directory() {
   return directory;
 }
 
+// Beside the program, if it was installed; else empty.
+fs::path installed_directory() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  fs::path installed = program.parent_path().parent_path() / "share" / "mllmsim";
+  return !error && fs::is_directory(installed, error) ? installed : fs::path{};
+}
+
 }  // namespace
 
 bool use_data_directory(fs::path directory) {
@@ -23,11 +31,8 @@ bool use_data_directory(fs::path directory) {
 
 fs::path data_directory() {
   if (const char* set = std::getenv("MLLMSIM_DATA"); set && *set) return set;
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  fs::path installed = program.parent_path().parent_path() / "share" / "mllmsim";
-  if (!error && fs::is_directory(installed, error)) return installed;
-  return named_directory();
+  static const fs::path installed = installed_directory();
+  return installed.empty() ? named_directory() : installed;
 }
 
 }  // namespace mllmsim

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/pending_file.hpp"
 #include "sim/base/text.hpp"
 
 namespace mllmsim {
@@ -78,11 +79,6 @@ struct TemporaryName {
   }
 };
 
-void write_in_place(const fs::path& path, std::string_view contents) {
-  File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file.is_open() || !file.write(contents) || !file.close()) fail(path, errno);
-}
-
 constexpr std::string_view kTemporary = ".tmp-";  // then PID-ATTEMPT
 
 // The process that wrote a temporary file of this name; nothing if it is not such a name.
@@ -127,40 +123,50 @@ class DirectoryLock {
   File directory_;  // closing it unlocks
 };
 
-// What a file is to become: on disk beside it, until it is put in place.
-class PendingFile {
- public:
-  PendingFile(const fs::path& path, std::string_view contents) : path_(path) {
-    std::error_code error;
-    const fs::file_status status = fs::status(path, error);
-    if (fs::is_directory(status)) fail(path, EISDIR);
-    if (fs::exists(status) && !fs::is_regular_file(status)) {
-      write_in_place(path, contents);
-      return;
-    }
-    // Through symbolic links, and with a parent directory to sync.
-    target_ = fs::weakly_canonical(fs::absolute(path), error);
-    if (error) fail(path, error.value());
-    File file(create_beside(target_, temporary_));
-    if (!file.is_open() || !file.write(contents) || !file.sync() || !file.close())
-      fail(path, errno);
-  }
+}  // namespace
 
-  void put_in_place() {
-    if (!temporary_.exists) return;  // written in place
-    if (::rename(temporary_.path.c_str(), target_.c_str()) != 0) fail(path_, errno);
-    temporary_.exists = false;
-    File directory(::open(target_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    // Some file systems cannot sync a directory; the rename has happened all the same.
-    if (directory.is_open() && !directory.sync() && errno != EINVAL) fail(path_, errno);
-  }
-
- private:
-  fs::path path_, target_;
-  TemporaryName temporary_;
+struct PendingFile::State {
+  fs::path path, target;
+  TemporaryName temporary;
+  std::optional<File> file;
 };
 
-}  // namespace
+PendingFile::PendingFile(const fs::path& path) : state_(std::make_unique<State>()) {
+  state_->path = path;
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status)) fail(path, EISDIR);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    state_->file.emplace(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  } else {
+    // Through symbolic links, and with a parent directory to sync.
+    state_->target = fs::weakly_canonical(fs::absolute(path), error);
+    if (error) fail(path, error.value());
+    state_->file.emplace(create_beside(state_->target, state_->temporary));
+  }
+  if (!state_->file->is_open()) fail(path, errno);
+}
+
+PendingFile::~PendingFile() = default;
+
+void PendingFile::write(std::string_view contents) {
+  if (!state_->file->write(contents)) fail(state_->path, errno);
+}
+
+void PendingFile::close() {
+  const bool synced = !state_->temporary.exists || state_->file->sync();
+  if (!synced || !state_->file->close()) fail(state_->path, errno);
+}
+
+void PendingFile::put_in_place() {
+  if (!state_->temporary.exists) return;  // written in place
+  if (::rename(state_->temporary.path.c_str(), state_->target.c_str()) != 0)
+    fail(state_->path, errno);
+  state_->temporary.exists = false;
+  File directory(::open(state_->target.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems cannot sync a directory; the rename has happened all the same.
+  if (directory.is_open() && !directory.sync() && errno != EINVAL) fail(state_->path, errno);
+}
 
 std::string read_file(const fs::path& path, std::uint64_t limit) {
   const auto wrong = [&](const std::string& why) { return UserError(path.string(), "", why); };
@@ -188,14 +194,20 @@ std::string read_file(const fs::path& path, std::uint64_t limit) {
 
 void write_files_atomically(std::span<const FileContents> files) {
   std::vector<std::unique_ptr<PendingFile>> pending;
-  for (const FileContents& f : files)
-    pending.push_back(std::make_unique<PendingFile>(f.path, f.contents));
+  for (const FileContents& f : files) {
+    pending.push_back(std::make_unique<PendingFile>(f.path));
+    pending.back()->write(f.contents);
+    pending.back()->close();
+  }
   const DirectoryLock lock(files);
   for (const auto& file : pending) file->put_in_place();
 }
 
 void write_file_atomically(const fs::path& path, std::string_view contents) {
-  PendingFile(path, contents).put_in_place();
+  PendingFile file(path);
+  file.write(contents);
+  file.close();
+  file.put_in_place();
 }
 
 void remove_stale_temporaries(const fs::path& directory) {

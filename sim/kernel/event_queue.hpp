@@ -12,15 +12,15 @@
 namespace mllmsim {
 
 enum class Phase : std::uint32_t {
-  transfer_done,  // links are freed first, so that what starts now sees the true load
-  task_done,      // then streams are freed and successors released
+  transfer_done,   // links are freed first, so that what starts now sees the true load
+  transfer_start,  // then they are loaded
 };
 
 struct Event {
   Time time;
   Phase phase;
   std::uint32_t sequence;
-  std::uint32_t index;  // the task or transfer
+  std::uint32_t transfer;
 
   bool operator>(const Event& o) const {
     if (time != o.time) return time > o.time;
@@ -32,8 +32,8 @@ struct Event {
 class EventQueue {
  public:
   bool empty() const { return heap_.empty(); }
-  void push(Time time, Phase phase, std::uint32_t index) {
-    heap_.push_back({time, phase, sequence_++, index});
+  void push(Time time, Phase phase, std::uint32_t transfer) {
+    heap_.push_back({time, phase, sequence_++, transfer});
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
   }
   Event pop() {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 namespace mllmsim {
@@ -14,117 +13,158 @@ constexpr double kFull = 1.0 + 1e-9;  // loads above 1 by rounding only do not s
 
 }  // namespace
 
-LinkSharing::LinkSharing(std::vector<BytesPerSecond> bandwidths, const Program& program)
-    : program_(program),
-      bandwidths_(std::move(bandwidths)),
-      load_(bandwidths_.size(), 0.0),
-      room_(bandwidths_.size(), 0.0),
-      slope_(bandwidths_.size(), 0.0),
-      seen_(bandwidths_.size(), 0),
-      flows_(program.transfers().size()) {}
-
-std::span<const LinkUse> LinkSharing::uses(TransferId transfer) const {
-  if (flows_[transfer.value].duration.value == 0) return {};  // loads nothing
-  const Transfer& t = program_.transfers()[transfer.value];
-  return std::span(program_.link_uses()).subspan(t.first_use, t.uses);
+LinkSharing::LinkSharing(const std::vector<BytesPerSecond>& bandwidths, const Program& program)
+    : program_(program), routes_(bandwidths, program), links_(routes_.links()) {
+  if (routes_.links() > 0) flow_of_.assign(program.transfers().size(), kNoFlow);
 }
 
-double LinkSharing::need(const Flow& flow, const LinkUse& use) const {
-  return (use.bytes / bandwidths_[use.link.value]).value * 1e9 /
-         static_cast<double>(flow.duration.value);
+bool LinkSharing::contended(const Link& link) const { return link.load > kFull; }
+
+std::uint32_t LinkSharing::new_flow(TransferId transfer, Time now, Time duration) {
+  std::uint32_t id = static_cast<std::uint32_t>(flows_.size());
+  if (free_flows_.empty()) {
+    flows_.emplace_back();
+  } else {
+    id = free_flows_.back();
+    free_flows_.pop_back();
+  }
+  flow_of_[transfer.value] = id;
+  Flow& flow = flows_[id];
+  flow.transfer = transfer;
+  flow.started = started_++;
+  flow.remaining = static_cast<double>(duration.value);
+  flow.rate = flow.peak = 0;
+  flow.since = now;
+  flow.completion = Time{-1};
+  const Transfer& t = program_.transfers()[transfer.value];
+  for (const RouteLinks::Use& use : routes_.of(t.route)) {
+    Link& link = links_[use.link];
+    const double need = (scaled(use.bytes, t.factor) / use.bandwidth).value * 1e9 /
+                        static_cast<double>(duration.value);
+    flow.peak = std::max(flow.peak, need);
+    link.load += need;
+    link.flows.push_back({id, static_cast<std::uint32_t>(flow.uses.size())});
+    flow.uses.push_back({use.link, static_cast<std::uint32_t>(link.flows.size() - 1), need});
+  }
+  return id;
+}
+
+void LinkSharing::remove(Flow& flow) {
+  for (const Use& use : flow.uses) {
+    Link& link = links_[use.link];
+    link.load -= use.need;
+    const Link::Member moved = link.flows.back();
+    link.flows[use.place] = moved;
+    flows_[moved.flow].uses[moved.use].place = use.place;
+    link.flows.pop_back();
+    if (link.flows.empty()) link.load = 0;  // rounding must not build up
+  }
+  free_flows_.push_back(std::exchange(flow_of_[flow.transfer.value], kNoFlow));
+  flow.uses.clear();
 }
 
 std::span<const LinkSharing::Completion> LinkSharing::start(TransferId transfer, Time now,
                                                             Time duration) {
   announced_.clear();
-  Flow& flow = flows_[transfer.value];
-  flow = {static_cast<double>(duration.value), 0, now, duration, Time{-1}};
-  bool full = false;
-  for (const LinkUse& use : uses(transfer))
-    full |= (load_[use.link.value] += need(flow, use)) > kFull;
-  active_.push_back(transfer);
-  if (full)
-    solve(now);
+  const std::uint32_t id = new_flow(transfer, now, duration);
+  solved_.clear();
+  solved_links_.clear();
+  ++component_;
+  for (const Use& use : flows_[id].uses)
+    if (contended(links_[use.link])) take_flows_of(use.link);
+  if (solved_.empty())
+    announce(flows_[id], now, 1.0);
   else
-    announce(transfer, now, 1.0);
+    solve(now);
   return announced_;
 }
 
 std::span<const LinkSharing::Completion> LinkSharing::finish(TransferId transfer, Time now) {
   announced_.clear();
-  Flow& flow = flows_[transfer.value];
-  bool was_full = false;
-  for (const LinkUse& use : uses(transfer)) {
-    double& load = load_[use.link.value];
-    was_full |= load > kFull;
-    load -= need(flow, use);
-  }
-  flow.rate = 0;
-  active_.erase(std::find(active_.begin(), active_.end(), transfer));
-  if (active_.empty()) std::fill(load_.begin(), load_.end(), 0.0);  // rounding must not build up
-  if (was_full) solve(now);
+  Flow& flow = flows_[flow_of_[transfer.value]];
+  solved_.clear();
+  solved_links_.clear();
+  ++component_;
+  for (const Use& use : flow.uses)
+    if (contended(links_[use.link])) take_flows_of(use.link);
+  std::erase(solved_, flow_of_[transfer.value]);
+  remove(flow);
+  if (!solved_.empty()) solve(now);
   return announced_;
 }
 
+// Adds the link and its flows to what is solved next.
+void LinkSharing::take_flows_of(std::uint32_t link) {
+  if (std::exchange(links_[link].component, component_) == component_) return;
+  solved_links_.push_back(link);
+  for (const Link::Member& member : links_[link].flows)
+    if (std::exchange(flows_[member.flow].component, component_) != component_)
+      solved_.push_back(member.flow);
+}
+
 // Brings the flow's remaining work up to date and sets its rate and completion time from here.
-void LinkSharing::announce(TransferId transfer, Time now, double rate) {
-  Flow& flow = flows_[transfer.value];
+void LinkSharing::announce(Flow& flow, Time now, double rate) {
   if (flow.rate == rate) return;
   flow.remaining -= flow.rate * static_cast<double>((now - flow.since).value);
   flow.since = now;
   flow.rate = rate;
   const double left = std::max(0.0, std::ceil(flow.remaining / rate - 1e-6));
   flow.completion = now + Time{static_cast<std::int64_t>(left)};
-  announced_.push_back({transfer, flow.completion});
+  announced_.push_back({flow.transfer, flow.completion});
 }
 
+// What was taken, and all that contended links join to it.
 void LinkSharing::solve(Time now) {
-  std::vector<double> rates(active_.size(), 1.0);
-  fill(rates);
-  for (std::size_t i = 0; i < active_.size(); ++i) announce(active_[i], now, rates[i]);
+  for (std::size_t i = 0; i < solved_.size(); ++i)
+    for (const Use& use : flows_[solved_[i]].uses)
+      if (contended(links_[use.link])) take_flows_of(use.link);
+  // In the order they started, whatever the order of lists: sums round the same every time.
+  std::ranges::sort(solved_, {}, [&](std::uint32_t f) { return flows_[f].started; });
+  fill();
+  for (std::size_t i = 0; i < solved_.size(); ++i) announce(flows_[solved_[i]], now, rates_[i]);
+  ++statistics_.solved;
+  statistics_.solved_flows += solved_.size();
 }
 
 // Progressive filling. Flows that reach their full speed, and flows on a link that is full, stay
 // where they are; the others grow on.
-void LinkSharing::fill(std::vector<double>& rates) {
-  std::vector<std::size_t> growing(active_.size());
-  std::iota(growing.begin(), growing.end(), 0);
-  std::vector<double> peak(active_.size(), 0);  // the flow's largest need of any link
-  ++fills_;
-  links_.clear();
-  for (std::size_t i : growing)
-    for (const LinkUse& use : uses(active_[i])) {
-      peak[i] = std::max(peak[i], need(flows_[active_[i].value], use));
-      if (std::exchange(seen_[use.link.value], fills_) != fills_) links_.push_back(use.link.value);
-    }
-
-  for (const std::uint32_t l : links_) room_[l] = 1;
-  while (!growing.empty()) {
+void LinkSharing::fill() {
+  rates_.assign(solved_.size(), 1.0);
+  growing_.resize(solved_.size());
+  for (std::uint32_t i = 0; i < growing_.size(); ++i) growing_[i] = i;
+  for (const std::uint32_t l : solved_links_) links_[l].room = 1;
+  const auto solved_uses = [&](const Flow& flow, const auto& take) {
+    for (const Use& use : flow.uses)
+      if (Link& link = links_[use.link]; link.component == component_) take(use, link);
+  };
+  while (!growing_.empty()) {
     // A flow grows as level / peak, so that at its tightest link it has `level` of the bandwidth.
-    for (const std::uint32_t l : links_) slope_[l] = 0;
+    for (const std::uint32_t l : solved_links_) links_[l].slope = 0;
     double level = kInfinity;
-    for (std::size_t i : growing) {
-      level = std::min(level, peak[i]);
-      for (const LinkUse& use : uses(active_[i]))
-        slope_[use.link.value] += need(flows_[active_[i].value], use) / peak[i];
+    for (const std::uint32_t i : growing_) {
+      const Flow& flow = flows_[solved_[i]];
+      level = std::min(level, flow.peak);
+      solved_uses(flow, [&](const Use& use, Link& link) { link.slope += use.need / flow.peak; });
     }
-    for (const std::uint32_t l : links_)
-      if (slope_[l] > 0) level = std::min(level, std::max(0.0, room_[l]) / slope_[l]);
-    const auto stays = [&](std::size_t i) {
-      if (peak[i] <= level * kFull) return true;
-      const auto links = uses(active_[i]);
-      return std::any_of(links.begin(), links.end(), [&](const LinkUse& use) {
-        return level * slope_[use.link.value] * kFull >= room_[use.link.value];
+    for (const std::uint32_t l : solved_links_)
+      if (links_[l].slope > 0)
+        level = std::min(level, std::max(0.0, links_[l].room) / links_[l].slope);
+    const auto stays = [&](std::uint32_t i) {
+      const Flow& flow = flows_[solved_[i]];
+      bool full = flow.peak <= level * kFull;
+      solved_uses(flow, [&](const Use&, const Link& link) {
+        full |= level * link.slope * kFull >= link.room;
       });
+      return full;
     };
-    const auto still = std::stable_partition(growing.begin(), growing.end(),
-                                             [&](std::size_t i) { return !stays(i); });
-    for (auto it = still; it != growing.end(); ++it) {
-      rates[*it] = peak[*it] <= level * kFull ? 1.0 : level / peak[*it];
-      for (const LinkUse& use : uses(active_[*it]))
-        room_[use.link.value] -= rates[*it] * need(flows_[active_[*it].value], use);
+    const auto still = std::stable_partition(growing_.begin(), growing_.end(),
+                                             [&](std::uint32_t i) { return !stays(i); });
+    for (auto it = still; it != growing_.end(); ++it) {
+      const Flow& flow = flows_[solved_[*it]];
+      rates_[*it] = flow.peak <= level * kFull ? 1.0 : level / flow.peak;
+      solved_uses(flow, [&](const Use& use, Link& link) { link.room -= rates_[*it] * use.need; });
     }
-    growing.erase(still, growing.end());
+    growing_.erase(still, growing_.end());
   }
 }
 

@@ -12,19 +12,32 @@
 // others go on (progressive filling). So two flows that could each fill a link get half of it, and
 // one that needs less than its equal share gets what it needs. Most of the time no link is full;
 // then nothing is solved and all rates are 1.
+//
+// What a change costs:
+//   - links are those of the program's routes, not of the cluster, and of links that the same
+//     routes use only those are kept that can be the tightest (route_links.hpp);
+//   - a link is contended if its flows need more than all of it at full speed. Only flows that
+//     contended links join to the changed one can have another rate, so only they are solved.
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "sim/kernel/program.hpp"
+#include "sim/kernel/route_links.hpp"
 #include "sim/world/links.hpp"
 
 namespace mllmsim {
 
 class LinkSharing {
  public:
-  LinkSharing(std::vector<BytesPerSecond> bandwidths, const Program& program);
+  // bandwidths: by link; those of the program's routes are read, here only.
+  LinkSharing(const std::vector<BytesPerSecond>& bandwidths, const Program& program);
+
+  // Whether the transfer uses links at all; others need not be started.
+  bool loads(TransferId transfer, Time duration) const {
+    return duration.value > 0 && program_.transfers()[transfer.value].route;
+  }
 
   struct Completion {
     TransferId transfer;
@@ -38,33 +51,67 @@ class LinkSharing {
 
   // Whether `time` is still when the flow completes; earlier announcements are void.
   bool current(TransferId transfer, Time time) const {
-    return flows_[transfer.value].completion == time;
+    const std::uint32_t flow = flow_of_[transfer.value];
+    return flow != kNoFlow && flows_[flow].completion == time;
   }
 
- private:
-  struct Flow {
-    double remaining = 0;  // nanoseconds of work at rate 1
-    double rate = 0;       // 0: not active
-    Time since{};          // when `remaining` was valid
-    Time duration{};
-    Time completion{-1};
+  struct Statistics {
+    std::uint64_t solved = 0;        // times that rates were solved
+    std::uint64_t solved_flows = 0;  // flows in all of them
   };
-  double need(const Flow& flow, const LinkUse& use) const;
-  std::span<const LinkUse> uses(TransferId transfer) const;
-  void announce(TransferId transfer, Time now, double rate);
+  const Statistics& statistics() const { return statistics_; }
+
+ private:
+  static constexpr std::uint32_t kNoFlow = UINT32_MAX;
+
+  // A flow on a link.
+  struct Use {
+    std::uint32_t link = 0;
+    std::uint32_t place = 0;  // in the link's list of flows
+    double need = 0;          // share of the link at full speed
+  };
+  struct Flow {
+    TransferId transfer;
+    std::uint32_t component = 0;  // the solution that took it last
+    std::uint64_t started = 0;    // how many had started before it
+    double remaining = 0;         // nanoseconds of work at rate 1
+    double rate = 0;              // 0: new
+    double peak = 0;              // the largest need
+    Time since{};                 // when `remaining` was valid
+    Time completion{-1};
+    std::vector<Use> uses;
+  };
+  struct Link {
+    double load = 0;  // if all its flows ran at rate 1
+    double room = 0, slope = 0;
+    std::uint32_t component = 0;
+    struct Member {
+      std::uint32_t flow = 0, use = 0;
+    };
+    std::vector<Member> flows;
+  };
+  bool contended(const Link& link) const;
+  std::uint32_t new_flow(TransferId transfer, Time now, Time duration);
+  void remove(Flow& flow);
+  void announce(Flow& flow, Time now, double rate);
+  void take_flows_of(std::uint32_t link);
   void solve(Time now);
-  void fill(std::vector<double>& rates);
+  void fill();
 
   const Program& program_;
-  std::vector<BytesPerSecond> bandwidths_;
-  std::vector<double> load_;  // by link, if all its flows ran at rate 1
-  // Scratch of fill().
-  std::vector<double> room_, slope_;
-  std::vector<std::uint32_t> links_, seen_;  // links of active flows; the fill that saw each link
-  std::uint32_t fills_ = 0;
-  std::vector<Flow> flows_;
-  std::vector<TransferId> active_;
+  RouteLinks routes_;
+  std::vector<Link> links_;
+  std::vector<Flow> flows_;  // places of ended flows are used again
+  std::vector<std::uint32_t> free_flows_;
+  std::vector<std::uint32_t> flow_of_;  // by transfer
+  std::uint64_t started_ = 0;
+  // The flows and contended links being solved.
+  std::uint32_t component_ = 0;
+  std::vector<std::uint32_t> solved_, growing_;
+  std::vector<std::uint32_t> solved_links_;
+  std::vector<double> rates_;  // by place in solved_
   std::vector<Completion> announced_;
+  Statistics statistics_;
 };
 
 }  // namespace mllmsim

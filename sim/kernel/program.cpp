@@ -1,47 +1,78 @@
 #include "sim/kernel/program.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "sim/base/errors.hpp"
 
 namespace mllmsim {
 
+void Program::reserve(std::size_t tasks, std::size_t dependencies) {
+  tasks_.reserve(tasks);
+  nodes_.reserve(tasks);
+  dependencies_.reserve(dependencies);
+}
+
 TaskId Program::add(const Task& task) {
   check(task.duration.value >= 0, "a task cannot take negative time");
   const TaskId id{static_cast<std::uint32_t>(tasks_.size())};
+  Node node;
   TaskId& last = last_on_stream_[task.stream.value];
-  if (last) next_on_stream_[last.value] = id;
+  if (last) {
+    nodes_[last.value].next_on_stream = id;
+    node.predecessors = 1;
+  }
   last = id;
-  if (task.transfer) ++transfers_[task.transfer.value].participants;
+  if (task.transfer) {
+    Transfer& transfer = transfers_[task.transfer.value];
+    ++transfer.participants;
+    node.previous_member = std::exchange(transfer.last_member, id);
+  }
+  if (task.kind == TaskKind::pp_send) sent_ += task.bytes;
+  if (task.kind == TaskKind::pp_recv) received_ += task.bytes;
+  memory_ += task.memory_at_start + task.memory_at_end;
   tasks_.push_back(task);
-  next_on_stream_.emplace_back();
+  nodes_.push_back(node);
   return id;
 }
 
 void Program::add_dependency(TaskId before, TaskId after) {
   check(before && after, "a dependency joins two tasks");
-  dependencies_.push_back({before, after});
+  std::uint32_t& first = nodes_[before.value].first_dependency;
+  ++nodes_[after.value].predecessors;
+  dependencies_.push_back({before, after, first});
+  first = static_cast<std::uint32_t>(dependencies_.size() - 1);
 }
 
 void Program::add_memory(TaskId task, std::int64_t at_start, std::int64_t at_end) {
   tasks_[task.value].memory_at_start += at_start;
   tasks_[task.value].memory_at_end += at_end;
+  memory_ += at_start + at_end;
 }
 
-TransferId Program::add_transfer(std::span<const LinkUse> uses) {
-  const TransferId id{static_cast<std::uint32_t>(transfers_.size())};
-  transfers_.push_back(
-      {0, static_cast<std::uint32_t>(link_uses_.size()), static_cast<std::uint32_t>(uses.size())});
+RouteId Program::add_route(std::span<const LinkUse> uses) {
+  if (uses.empty()) return {};
   link_uses_.insert(link_uses_.end(), uses.begin(), uses.end());
-  return id;
+  route_ends_.push_back(static_cast<std::uint32_t>(link_uses_.size()));
+  return {routes() - 1};
+}
+
+std::span<const LinkUse> Program::uses(RouteId route) const {
+  const std::uint32_t first = route.value == 0 ? 0 : route_ends_[route.value - 1];
+  return std::span(link_uses_).subspan(first, route_ends_[route.value] - first);
+}
+
+TransferId Program::add_transfer(RouteId route, double factor) {
+  transfers_.push_back({factor, route, 0, {}});
+  return {static_cast<std::uint32_t>(transfers_.size() - 1)};
 }
 
 std::uint32_t Program::label(std::string_view text) {
-  // A program has a few dozen labels, looked up once per layer or chunk.
-  const auto found = std::find(labels_.begin(), labels_.end(), text);
-  if (found != labels_.end()) return static_cast<std::uint32_t>(found - labels_.begin());
+  const auto known = label_numbers_.find(text);
+  if (known != label_numbers_.end()) return known->second;
+  const auto number = static_cast<std::uint32_t>(labels_.size());
   labels_.emplace_back(text);
-  return static_cast<std::uint32_t>(labels_.size() - 1);
+  label_numbers_.emplace(text, number);
+  return number;
 }
 
 }  // namespace mllmsim

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +25,7 @@ using DeviceId = Id<struct DeviceTag>;
 using StreamId = Id<struct StreamTag>;
 using TaskId = Id<struct TaskTag>;
 using TransferId = Id<struct TransferTag>;
+using RouteId = Id<struct RouteTag>;
 
 enum class StreamKind : std::uint8_t {
   compute,
@@ -85,8 +88,10 @@ struct Task {
 };
 
 struct Transfer {
+  double factor = 1;  // it puts this much of its route's bytes on each link
+  RouteId route;      // none: it uses no links
   std::uint32_t participants = 0;
-  std::uint32_t first_use = 0, uses = 0;  // its links, in Program::link_uses
+  TaskId last_member;  // the others by Program::Node::previous_member
 };
 
 class Program {
@@ -108,31 +113,52 @@ class Program {
   void add_dependency(TaskId before, TaskId after);
   // More memory to take when the task starts (+), or to give back when it ends (-).
   void add_memory(TaskId task, std::int64_t at_start, std::int64_t at_end);
-  TransferId add_transfer(std::span<const LinkUse> uses = {});
+  // What transfers between the same places put on links, kept once for all of them.
+  RouteId add_route(std::span<const LinkUse> uses);
+  TransferId add_transfer(RouteId route = {}, double factor = 1);
+  TransferId add_transfer(std::span<const LinkUse> uses) { return add_transfer(add_route(uses)); }
   std::uint32_t label(std::string_view text);  // interned text for spans
 
-  void reserve(std::size_t tasks) { tasks_.reserve(tasks); }
+  void reserve(std::size_t tasks, std::size_t dependencies);
 
   const std::vector<Task>& tasks() const { return tasks_; }
   const std::vector<Transfer>& transfers() const { return transfers_; }
-  const std::vector<LinkUse>& link_uses() const { return link_uses_; }
+  std::uint32_t routes() const { return static_cast<std::uint32_t>(route_ends_.size()); }
+  std::span<const LinkUse> uses(RouteId route) const;
   const std::string& text(std::uint32_t label) const { return labels_[label]; }
+  // Sums over all tasks: what goes out must come in, what is taken must be given back.
+  Bytes bytes_sent() const { return sent_; }
+  Bytes bytes_received() const { return received_; }
+  std::int64_t memory_left() const { return memory_; }
 
+  static constexpr std::uint32_t kNoEdge = UINT32_MAX;
   struct Edge {
     TaskId before, after;
+    std::uint32_t next = kNoEdge;  // another of the same `before`
   };
   const std::vector<Edge>& dependencies() const { return dependencies_; }  // stream order excluded
-  TaskId next_on_stream(TaskId task) const { return next_on_stream_[task.value]; }
+  // A task's place in the graph: all that the simulation follows.
+  struct Node {
+    TaskId next_on_stream, previous_member;    // of its stream, of its transfer
+    std::uint32_t first_dependency = kNoEdge;  // of those that wait for it
+    std::uint32_t predecessors = 0;            // it waits for: dependencies, and its stream
+  };
+  const std::vector<Node>& nodes() const { return nodes_; }
+  TaskId next_on_stream(TaskId task) const { return nodes_[task.value].next_on_stream; }
 
  private:
   std::uint32_t devices_;
   std::vector<Task> tasks_;
-  std::vector<TaskId> next_on_stream_;
+  std::vector<Node> nodes_;  // by task
   std::vector<TaskId> last_on_stream_;
   std::vector<Edge> dependencies_;
   std::vector<Transfer> transfers_;
-  std::vector<LinkUse> link_uses_;
+  std::vector<LinkUse> link_uses_;  // of all routes
+  std::vector<std::uint32_t> route_ends_;
   std::vector<std::string> labels_;
+  std::map<std::string, std::uint32_t, std::less<>> label_numbers_;
+  Bytes sent_{}, received_{};
+  std::int64_t memory_ = 0;
 };
 
 }  // namespace mllmsim

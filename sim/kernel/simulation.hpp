@@ -1,7 +1,10 @@
 // The discrete-event run of a Program.
 //
 // Each task waits for its predecessors and for its stream; the last of these to finish starts it
-// (or lets it arrive at its transfer).
+// (or lets it arrive at its transfer). When a task ends therefore follows from when its
+// predecessors did, whatever else happens, and is propagated from task to task in any order. Only
+// transfers that load links depend on what else is under way: their starts and ends alone are
+// events, taken from a queue in the order of time.
 //
 // When all is done the run checks itself, in release builds too:
 //   - every task ran exactly once,

@@ -116,6 +116,8 @@ Column from_arrow(const arrow::ChunkedArray& chunks) {
       return column_of<arrow::BooleanArray, std::vector<bool>>(chunks);
     case arrow::Type::STRING:
       return column_of<arrow::StringArray, StringColumn>(chunks);
+    case arrow::Type::LARGE_STRING:
+      return column_of<arrow::LargeStringArray, StringColumn>(chunks);
     default:
       throw std::runtime_error("has type " + chunks.type()->ToString());
   }
@@ -202,18 +204,21 @@ ParquetFile read_parquet(const std::filesystem::path& path) {
   try {
     const auto input = require(arrow::io::ReadableFile::Open(path.string()));
     const auto reader = require(parquet::arrow::OpenFile(input, arrow::default_memory_pool()));
-    const auto table = require(reader->ReadTable());
+    std::shared_ptr<arrow::Schema> schema;
+    require(reader->GetSchema(&schema));
     ParquetFile file;
-    for (int i = 0; i < table->num_columns(); ++i) {
-      const std::string& name = table->field(i)->name();
+    for (int i = 0; i < schema->num_fields(); ++i) {  // one by one: a column is there twice
+      const std::string& name = schema->field(i)->name();
       try {
-        file.table.columns.emplace_back(name, from_arrow(*table->column(i)));
-        read_nulls(*table->column(i), name, file.table);
+        std::shared_ptr<arrow::ChunkedArray> column;
+        require(reader->ReadColumn(i, &column));
+        file.table.columns.emplace_back(name, from_arrow(*column));
+        read_nulls(*column, name, file.table);
       } catch (const std::runtime_error& e) {
         throw std::runtime_error("column " + name + " " + e.what());
       }
     }
-    if (const auto& metadata = table->schema()->metadata())
+    if (const auto& metadata = schema->metadata())
       for (std::int64_t i = 0; i < metadata->size(); ++i)
         file.metadata.emplace(metadata->key(i), metadata->value(i));
     return file;

@@ -9,38 +9,104 @@ std::int64_t norm_parameters(Norm norm, std::int64_t width) {
   return norm == Norm::layer_norm ? 2 * width : width;
 }
 
+// Values in the matrices of attention, and how many of them every tp rank repeats.
+struct AttentionValues {
+  std::int64_t all = 0, repeated = 0;
+};
+
+AttentionValues attention_values(const Transformer& t) {
+  const std::int64_t h = t.hidden_size, heads = t.num_attention_heads;
+  const LatentAttention& l = t.latent;
+  if (!l) {
+    const std::int64_t kv_heads = t.num_key_value_heads;
+    return {h * t.head_dim * (2 * heads + 2 * kv_heads), 0};
+  }
+  const std::int64_t query = heads * (l.qk_nope_head_dim + l.qk_rope_head_dim);
+  const std::int64_t down = h * (l.kv_lora_rank + l.qk_rope_head_dim) + h * l.q_lora_rank;
+  const std::int64_t up = (l.q_lora_rank > 0 ? l.q_lora_rank : h) * query +
+                          l.kv_lora_rank * heads * (l.qk_nope_head_dim + l.v_head_dim);
+  return {down + up + heads * l.v_head_dim * h, down};
+}
+
 std::int64_t attention_parameters(const Transformer& t) {
   const std::int64_t h = t.hidden_size;
+  std::int64_t n = attention_values(t).all;
+  if (t.latent) return n + norm_parameters(t.norm, t.latent.q_lora_rank + t.latent.kv_lora_rank);
   const std::int64_t q = t.num_attention_heads * t.head_dim;
   const std::int64_t kv = t.num_key_value_heads * t.head_dim;
-  std::int64_t n = h * (q + 2 * kv) + q * h;
   if (t.qkv_bias) n += q + 2 * kv;
   if (t.linear_bias) n += h;
   if (t.qk_norm) n += norm_parameters(t.norm, q) + norm_parameters(t.norm, kv);
+  if (t.qk_norm_per_head) n += 2 * norm_parameters(t.norm, t.head_dim);
   return n;
+}
+
+std::int64_t mlp_values(const Transformer& t, std::int64_t width) {
+  return (t.gated_mlp ? 3 : 2) * t.hidden_size * width;
+}
+
+std::int64_t mlp_parameters(const Transformer& t) {
+  const std::int64_t h = t.hidden_size, in = t.gated_mlp ? 2 : 1;
+  const Experts& x = t.experts;
+  if (x.num_experts == 0)
+    return mlp_values(t, t.intermediate_size) + (t.linear_bias ? in * t.intermediate_size + h : 0);
+  const std::int64_t bias = t.linear_bias ? in * x.moe_intermediate_size + h : 0;
+  return x.num_experts * (mlp_values(t, x.moe_intermediate_size) + bias) + h * x.num_experts +
+         mlp_values(t, x.shared_expert_intermediate_size);
 }
 
 std::int64_t block_parameters(const Transformer& t) {
   const std::int64_t h = t.hidden_size;
-  const std::int64_t mlp_in = (t.gated_mlp ? 2 : 1) * t.intermediate_size;
-  std::int64_t n = attention_parameters(t) + h * mlp_in + t.intermediate_size * h;
-  if (t.linear_bias) n += mlp_in + h;
-  n += 2 * norm_parameters(t.norm, h);
+  std::int64_t n = attention_parameters(t) + mlp_parameters(t);
+  n += (t.post_norms ? 4 : 2) * norm_parameters(t.norm, h);
   if (t.layer_scale) n += 2 * h;
+  if (t.joins_next_token) n += 2 * h * h + 2 * norm_parameters(t.norm, h);
+  return n;
+}
+
+// What every tp rank holds whole.
+std::int64_t repeated_parameters(const Transformer& t, std::int64_t tp) {
+  const std::int64_t router = t.hidden_size * t.experts.num_experts;
+  const std::int64_t joined = t.joins_next_token ? 2 * t.hidden_size * t.hidden_size : 0;
+  if (tp == 1) return 0;
+  return router + joined +
+         (t.replicates_attention(tp) ? attention_parameters(t) : attention_values(t).repeated);
+}
+
+// In a pair of thin matrices, x A (inputs x rank) and B (rank x outputs); of row-split matrices A
+// is split over ranks, of others B.
+std::int64_t adapter_parameters(const Transformer& t, std::int64_t tp) {
+  const Adapters& a = t.adapters;
+  if (a.lora_rank == 0) return 0;
+  const std::int64_t h = t.hidden_size;
+  const auto split = [&](std::int64_t n) { return (n + tp - 1) / tp; };
+  const std::int64_t q = t.num_attention_heads * t.head_dim;
+  const std::int64_t qkv = q + 2 * t.num_key_value_heads * t.head_dim;
+  const std::int64_t up = (t.gated_mlp ? 2 : 1) * t.intermediate_size;
+  std::int64_t values = 0;
+  if (a.qkv) values += h + split(qkv);
+  if (a.output) values += split(q) + h;
+  if (a.up) values += h + split(up);
+  if (a.down) values += split(t.intermediate_size) + h;
+  std::int64_t n = a.lora_rank * values;
+  if (a.use_dora)  // a magnitude per output
+    n += (a.qkv ? split(qkv) : 0) + (a.output ? h : 0) + (a.up ? split(up) : 0) + (a.down ? h : 0);
   return n;
 }
 
 std::int64_t projector_parameters(const Encoder& e) {
   if (e.projector_sizes.empty()) return 0;
-  std::int64_t n = 2 * e.projector_sizes.front();  // its LayerNorm
+  std::int64_t n = e.projector_norm ? 2 * e.projector_sizes.front() : 0;  // its LayerNorm
   for (std::size_t i = 0; i + 1 < e.projector_sizes.size(); ++i)
-    n += (e.projector_sizes[i] + 1) * e.projector_sizes[i + 1];
-  return n;
+    n += (e.projector_sizes[i] + (e.projector_bias ? 1 : 0)) * e.projector_sizes[i + 1];
+  return n * (1 + e.deepstack_features);
 }
 
 std::int64_t encoder_embedding_parameters(const Encoder& e) {
   if (e.patch_values == 0) return 0;
-  return (e.patch_values + 1) * e.blocks.hidden_size + e.tokens_per_tile * e.blocks.hidden_size;
+  const std::int64_t unless_rotary = e.blocks.rotary ? 0 : e.tokens_per_tile;
+  const std::int64_t positions = e.position_embeddings > 0 ? e.position_embeddings : unless_rotary;
+  return (e.patch_values + 1 + positions) * e.blocks.hidden_size;
 }
 
 }  // namespace
@@ -49,8 +115,28 @@ bool is_llm(const Model& model, const Layer& layer) {
   return layer.module == model.encoders.size();
 }
 
+namespace {
+
+const OtherBlocks& other_blocks(const Model& model, const Layer& layer) {
+  return is_llm(model, layer) ? model.llm.other_blocks : model.encoders[layer.module].other_blocks;
+}
+
+}  // namespace
+
+std::size_t block_kind(const Model& model, const Layer& layer) {
+  return layer.kind == LayerKind::block ? other_blocks(model, layer).kind(layer.index) : 0;
+}
+
 const Transformer& blocks_of(const Model& model, const Layer& layer) {
+  if (const std::size_t kind = block_kind(model, layer))
+    return other_blocks(model, layer).kinds[kind - 1];
   return is_llm(model, layer) ? model.llm.blocks : model.encoders[layer.module].blocks;
+}
+
+std::vector<const Transformer*> block_kinds(const Transformer& first, const OtherBlocks& others) {
+  std::vector<const Transformer*> out{&first};
+  for (const Transformer& t : others.kinds) out.push_back(&t);
+  return out;
 }
 
 std::vector<Layer> layers_of(const Model& model) {
@@ -75,7 +161,7 @@ std::int64_t parameters(const Model& model, const Layer& layer) {
   const Transformer& t = blocks_of(model, layer);
   switch (layer.kind) {
     case LayerKind::block:
-      return block_parameters(t);
+      return block_parameters(t) + adapter_parameters(t, 1);
     case LayerKind::projector:
       return projector_parameters(model.encoders[layer.module]);
     case LayerKind::embedding:
@@ -101,9 +187,37 @@ std::int64_t parameters(const Model& model) {
 
 std::int64_t parameters_per_rank(const Model& model, const Layer& layer, std::int64_t tp) {
   const Transformer& t = blocks_of(model, layer);
-  const bool whole = layer.kind == LayerKind::block && t.replicates_attention(tp);
-  const std::int64_t replicated = whole ? attention_parameters(t) : 0;
-  return replicated + (parameters(model, layer) - replicated + tp - 1) / tp;
+  if (layer.kind != LayerKind::block) return (parameters(model, layer) + tp - 1) / tp;
+  const std::int64_t repeated = repeated_parameters(t, tp);
+  return repeated + (block_parameters(t) - repeated + tp - 1) / tp + adapter_parameters(t, tp);
+}
+
+std::int64_t matrix_values(const Model& model, const Layer& layer) {
+  const Transformer& t = blocks_of(model, layer);
+  switch (layer.kind) {
+    case LayerKind::block: {
+      const Experts& x = t.experts;
+      const std::int64_t joined = t.joins_next_token ? 2 * t.hidden_size * t.hidden_size : 0;
+      const std::int64_t width =
+          x.num_experts == 0
+              ? t.intermediate_size
+              : x.num_experts_per_tok * x.moe_intermediate_size + x.shared_expert_intermediate_size;
+      return attention_values(t).all + mlp_values(t, width) + t.hidden_size * x.num_experts +
+             joined;
+    }
+    case LayerKind::projector: {
+      const Encoder& e = model.encoders[layer.module];
+      std::int64_t n = 0;
+      for (std::size_t i = 0; i + 1 < e.projector_sizes.size(); ++i)
+        n += e.projector_sizes[i] * e.projector_sizes[i + 1];
+      return n * (1 + e.deepstack_features);
+    }
+    case LayerKind::embedding:
+      return is_llm(model, layer) ? 0 : model.encoders[layer.module].patch_values * t.hidden_size;
+    case LayerKind::head:
+      return (1 + model.llm.num_nextn_predict_layers) * model.llm.vocab_size * t.hidden_size;
+  }
+  throw InternalError("unknown layer kind");
 }
 
 bool trained(const Model& model, const Layer& layer) {
@@ -112,12 +226,27 @@ bool trained(const Model& model, const Layer& layer) {
   return layer.kind == LayerKind::projector ? e.projector_trained : e.trained;
 }
 
+bool has_adapters(const Model& model, const Layer& layer) {
+  return layer.kind == LayerKind::block && blocks_of(model, layer).adapters.lora_rank > 0;
+}
+
+std::int64_t trained_parameters_per_rank(const Model& model, const Layer& layer, std::int64_t tp) {
+  if (trained(model, layer)) return parameters_per_rank(model, layer, tp);
+  return layer.kind == LayerKind::block ? adapter_parameters(blocks_of(model, layer), tp) : 0;
+}
+
 bool needs_input_gradient(const Model& model, const Layer& layer) {
+  const Transformer& t = blocks_of(model, layer);
+  const bool first =
+      layer.kind == LayerKind::embedding || (layer.kind == LayerKind::block && layer.index == 0);
+  if (t.adapters.lora_rank > 0 && !first) return true;
   if (layer.kind == LayerKind::embedding && !is_llm(model, layer)) return false;
   if (!is_llm(model, layer)) return model.encoders[layer.module].trained;
   if (layer.kind != LayerKind::embedding && model.llm.trained) return true;
   for (const Encoder& e : model.encoders)
-    if (e.trained || (e.projector_trained && !e.projector_sizes.empty())) return true;
+    if (e.trained || e.blocks.adapters.lora_rank > 0 ||
+        (e.projector_trained && !e.projector_sizes.empty()))
+      return true;
   return false;
 }
 

@@ -4,7 +4,8 @@
 //   encoder e:  embedding, num_hidden_layers x block, projector    for each encoder, in order
 //   llm:        embedding, num_hidden_layers x block, head
 //
-// The head is the final norm and the vocabulary GEMM.
+// The head is the final norm and the vocabulary GEMM. Blocks of a module may be of several kinds:
+// windowed and full attention, MLP and experts.
 //
 // Member names of shapes are Hugging Face's config.json keys. Parameter counts follow from the
 // shapes; nothing else about a model is stored.
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "sim/base/enum_names.hpp"
+#include "sim/world/image_rule.hpp"
 
 namespace mllmsim {
 
@@ -35,6 +37,36 @@ struct Names<UnevenHeads> {
   static constexpr std::array<std::string_view, 3> list{"refuse", "pad", "replicate"};
 };
 
+// Experts instead of an MLP: a router sends every token to num_experts_per_tok of num_experts; all
+// tokens pass the shared ones too.
+struct Experts {
+  std::int64_t num_experts = 0;  // 0: an MLP
+  std::int64_t num_experts_per_tok = 0;
+  std::int64_t moe_intermediate_size = 0;            // of one expert
+  std::int64_t shared_expert_intermediate_size = 0;  // of all shared ones together
+};
+
+// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1): queries, keys and
+// values are made from narrow latents; a key has a part without and a part with a position, of
+// which the latter is the same for all heads.
+struct LatentAttention {
+  std::int64_t kv_lora_rank = 0;  // 0: ordinary attention
+  std::int64_t q_lora_rank = 0;   // 0: queries come straight from the input
+  std::int64_t qk_nope_head_dim = 0;
+  std::int64_t qk_rope_head_dim = 0;
+  std::int64_t v_head_dim = 0;
+
+  explicit operator bool() const { return kv_lora_rank > 0; }
+};
+
+// Low-rank adapters beside frozen matrices (LoRA; DoRA also normalises the sum). One adapter for
+// each matrix that is multiplied at once: qkv is one, gate and up are one.
+struct Adapters {
+  std::int64_t lora_rank = 0;  // 0: none
+  bool use_dora = false;
+  bool qkv = true, output = true, up = true, down = true;
+};
+
 struct Transformer {
   std::int64_t num_hidden_layers = 0;
   std::int64_t hidden_size = 0;
@@ -52,20 +84,54 @@ struct Transformer {
   bool rotary = false;       // rotary positions; otherwise learned ones in the embedding
   bool causal = false;
   UnevenHeads uneven_heads = UnevenHeads::refuse;
+  bool qk_norm_per_head =
+      false;                // one norm of head_dim for all heads (Qwen3), not over all of them
+  bool post_norms = false;  // a norm at the end of each branch as well (Gemma)
+  // Keys a query sees at most, itself and those before it; 0: all.
+  std::int64_t sliding_window = 0;
+  // Attention stays within pieces of a sequence of this length (windows of a ViT); 0: the whole.
+  std::int64_t attention_chunk_size = 0;
+  // Multi-token prediction: the block's input is the stream and the next token's embedding,
+  // both normalised, through a matrix of 2 h x h.
+  bool joins_next_token = false;
+  Experts experts{};
+  LatentAttention latent{};
+  Adapters adapters{};
 
   bool replicates_attention(std::int64_t tp) const {
     return uneven_heads == UnevenHeads::replicate && num_attention_heads % tp != 0;
   }
 };
 
+// Blocks of a module that differ from its first kind.
+struct OtherBlocks {
+  std::vector<Transformer> kinds;
+  std::vector<std::uint8_t> kind_of_layer;  // 0: the first kind, n: kinds[n - 1]; empty: all first
+
+  std::size_t kind(std::uint32_t layer) const {
+    return layer < kind_of_layer.size() ? kind_of_layer[layer] : 0;
+  }
+};
+
 struct Encoder {
   std::string name;
   Transformer blocks;
+  OtherBlocks other_blocks{};
   std::int64_t tokens_per_tile = 0;         // patches + class token; one tile is one sequence
   std::int64_t output_tokens_per_tile = 0;  // LLM tokens after pixel shuffle or pooling
+  // Tokens that are merged into one LLM token by an encoder that takes images of any size, each one
+  // sequence; 0: all tiles are alike.
+  std::int64_t tokens_per_output_token = 0;
   std::int64_t patch_values = 0;  // inputs per patch: 3 * patch * patch; 0: the embedding is free
+  ImageRule image{};              // how a picture becomes tiles
+  // Learned positions; 0: tokens_per_tile of them, none with rotary ones.
+  std::int64_t position_embeddings = 0;
   // Projector: norm, then GEMMs projector_sizes[0] -> [1] -> ... on the output tokens; empty: none.
   std::vector<std::int64_t> projector_sizes;
+  bool projector_norm = true, projector_bias = true;
+  // DeepStack: as many more projectors, of features of earlier blocks; their tokens are added to
+  // the stream after the first LLM blocks, one each.
+  std::int64_t deepstack_features = 0;
   bool trained = true;
   bool projector_trained = true;
 };
@@ -73,9 +139,12 @@ struct Encoder {
 struct Llm {
   std::string name;
   Transformer blocks;
+  OtherBlocks other_blocks{};
   std::int64_t vocab_size = 0;
   std::int64_t max_position_embeddings = 0;  // learned positions only
   bool tie_word_embeddings = false;
+  // Multi-token prediction: the last so many blocks, each of which has the head predict once more.
+  std::int64_t num_nextn_predict_layers = 0;
   bool trained = true;
 };
 
@@ -97,7 +166,12 @@ struct Layer {
 };
 
 bool is_llm(const Model& model, const Layer& layer);
+// What the layer is like; of a module's other layers, its first kind of block.
 const Transformer& blocks_of(const Model& model, const Layer& layer);
+// Which kind of block it is in its module; layers of one kind cost the same.
+std::size_t block_kind(const Model& model, const Layer& layer);
+// Every kind of block of a module, the first one first.
+std::vector<const Transformer*> block_kinds(const Transformer& first, const OtherBlocks& others);
 
 // All layers in the order data passes through them.
 std::vector<Layer> layers_of(const Model& model);
@@ -107,7 +181,14 @@ std::int64_t parameters(const Model& model);
 // What one of tp ranks holds, rounded up.
 std::int64_t parameters_per_rank(const Model& model, const Layer& layer, std::int64_t tp);
 
+// Values of its matrices that one token is multiplied with: of experts, those it is sent to.
+std::int64_t matrix_values(const Model& model, const Layer& layer);
+
+// Whether the layer's own weights are; adapters beside frozen ones are not counted.
 bool trained(const Model& model, const Layer& layer);
+bool has_adapters(const Model& model, const Layer& layer);
+// Of one of tp ranks: all, or the adapters, or none.
+std::int64_t trained_parameters_per_rank(const Model& model, const Layer& layer, std::int64_t tp);
 // Whether a gradient has to flow out of the layer's input:
 // something before it in its chain is trained.
 bool needs_input_gradient(const Model& model, const Layer& layer);

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <span>
 
 #include "sim/base/errors.hpp"
 
@@ -14,9 +14,15 @@ namespace {
 // so that results do not depend on insertion order.
 class Load {
  public:
-  void add(LinkId link, double bytes) { parts_.push_back({link, bytes}); }
-  void add(const std::vector<LinkId>& links, double bytes) {
-    for (LinkId link : links) add(link, bytes);
+  // Links between switches, the last of all, carry most of the parts: they have sums of their own.
+  Load(LinkId first_switch_link, std::size_t links)
+      : first_switch_link_(first_switch_link.value), switches_(links - first_switch_link_, 0.0) {}
+
+  void add(LinkId link, double bytes) {
+    if (link.value < first_switch_link_)
+      parts_.push_back({link, bytes});
+    else
+      switches_[link.value - first_switch_link_] += bytes;
   }
   std::vector<LinkUse> uses() {
     std::stable_sort(parts_.begin(), parts_.end(),
@@ -28,6 +34,8 @@ class Load {
       for (; i < parts_.size() && parts_[i].link == link; ++i) sum += parts_[i].bytes;
       out.push_back({link, {std::llround(sum)}});
     }
+    for (std::uint32_t l = 0; l < switches_.size(); ++l)
+      if (switches_[l] > 0) out.push_back({{first_switch_link_ + l}, {std::llround(switches_[l])}});
     return out;
   }
 
@@ -36,15 +44,16 @@ class Load {
     LinkId link;
     double bytes;
   };
-  std::vector<Part> parts_;
+  std::uint32_t first_switch_link_;
+  std::vector<Part> parts_;       // on the links of nodes
+  std::vector<double> switches_;  // bytes by link
 };
 
 // What flows between whom if each of `from` has an equal part of the bytes to send, and each of
 // `to` an equal part to receive: the overlaps of [0, 1) cut into as many pieces as there are
 // senders, and as receivers.
 template <class Flow>
-void for_each_flow(const std::vector<int>& from, const std::vector<int>& to, double bytes,
-                   Flow flow) {
+void for_each_flow(std::span<const int> from, std::span<const int> to, double bytes, Flow flow) {
   const std::size_t all = from.size() * to.size();
   for (std::size_t at = 0; at < all;) {
     const std::size_t i = at / to.size(), j = at / from.size();
@@ -63,6 +72,7 @@ Network::Network(const ClusterSpec& spec) : spec_(spec) {
   for (int g = 0; g < spec_.gpus(); ++g)
     to_nvswitch_.push_back(connect({DeviceKind::gpu, g}, {DeviceKind::nvswitch, spec_.domain_of(g)},
                                    spec_.nvlink_bandwidth));
+  first_switch_link_ = {static_cast<std::uint32_t>(bandwidths_.size())};
   if (fabric_.switches.empty()) return;
   for (int g = 0; g < spec_.gpus(); ++g)
     to_nic_.push_back(
@@ -73,9 +83,11 @@ Network::Network(const ClusterSpec& spec) : spec_(spec) {
     nics_.push_back(
         {connect({DeviceKind::nic, number}, {DeviceKind::network_switch, on}, spec_.nic_bandwidth),
          on, ports[static_cast<std::size_t>(on)]++});
+    const int first = number / spec_.nics_per_node * spec_.nics_per_node;
+    one_switch_per_node_ &= on == nics_[static_cast<std::size_t>(first)].on;
   }
-  switches_ = std::make_unique<SwitchRoutes>(
-      fabric_, LinkId{static_cast<std::uint32_t>(bandwidths_.size())});
+  first_switch_link_ = {static_cast<std::uint32_t>(bandwidths_.size())};
+  switches_ = std::make_unique<SwitchRoutes>(fabric_, first_switch_link_);
   for (const Fabric::Cable& c : fabric_.cables)
     connect({DeviceKind::network_switch, c.a}, {DeviceKind::network_switch, c.b}, c.bandwidth);
 }
@@ -117,6 +129,7 @@ std::optional<int> Network::node_of(LinkId id) const {
 
 // The GPU of the sender's node whose NIC is nearest to the receiver's; the sender if it is as near.
 int Network::departure(int from_gpu, int to_gpu) const {
+  if (one_switch_per_node_) return from_gpu;
   const int to = nic(to_gpu).on;
   int best = from_gpu, hops = switches_->hops(nic(from_gpu).on, to);
   const int first = spec_.node_of(from_gpu) * spec_.gpus_per_node;
@@ -125,56 +138,79 @@ int Network::departure(int from_gpu, int to_gpu) const {
   return best;
 }
 
-void Network::append_route(int from_gpu, int to_gpu, std::vector<LinkId>& links) const {
+// Gives each link of the way to `add`, but for those of nodes that are not seen.
+template <class Add>
+void Network::walk_route(int from_gpu, int to_gpu, const SeenNodes& seen,
+                         std::vector<LinkId>& between, const Add& add) const {
   if (from_gpu == to_gpu) return;
+  const auto sees = [&](int gpu) {
+    return seen.empty() || seen[static_cast<std::size_t>(spec_.node_of(gpu))];
+  };
   const bool nvlink = spec_.domain_of(from_gpu) == spec_.domain_of(to_gpu);
   const int over_nvlink_to = nvlink ? to_gpu : departure(from_gpu, to_gpu);
-  if (over_nvlink_to != from_gpu)
-    links.insert(links.end(), {to_nvswitch(from_gpu), reverse(to_nvswitch(over_nvlink_to))});
+  if (over_nvlink_to != from_gpu) {
+    if (sees(from_gpu)) add(to_nvswitch(from_gpu));
+    if (sees(over_nvlink_to)) add(reverse(to_nvswitch(over_nvlink_to)));
+  }
   if (nvlink) return;
   const Nic &out = nic(over_nvlink_to), &in = nic(to_gpu);
-  links.insert(links.end(), {to_nic(over_nvlink_to), out.up});
-  switches_->append(out.on, in.on, in.port, links);
-  links.insert(links.end(), {reverse(in.up), reverse(to_nic(to_gpu))});
+  if (sees(over_nvlink_to)) {
+    add(to_nic(over_nvlink_to));
+    add(out.up);
+  }
+  between.clear();
+  switches_->append(out.on, in.on, in.port, between);
+  std::ranges::for_each(between, add);
+  if (sees(to_gpu)) {
+    add(reverse(in.up));
+    add(reverse(to_nic(to_gpu)));
+  }
 }
 
 std::vector<LinkId> Network::route(int from_gpu, int to_gpu) const {
-  std::vector<LinkId> links;
-  append_route(from_gpu, to_gpu, links);
+  std::vector<LinkId> links, between;
+  walk_route(from_gpu, to_gpu, {}, between, [&](LinkId link) { links.push_back(link); });
   return links;
 }
 
-std::vector<LinkUse> Network::messages(const std::vector<std::pair<int, int>>& from_to,
-                                       Bytes bytes) const {
-  Load load;
-  std::vector<LinkId> links;
-  for (const auto& [from, to] : from_to) append_route(from, to, links);
-  load.add(links, static_cast<double>(bytes.value));
+std::vector<LinkUse> Network::messages(const std::vector<std::pair<int, int>>& from_to, Bytes bytes,
+                                       const SeenNodes& seen) const {
+  Load load(first_switch_link_, bandwidths_.size());
+  const auto amount = static_cast<double>(bytes.value);
+  std::vector<LinkId> between;
+  for (const auto& [from, to] : from_to)
+    walk_route(from, to, seen, between, [&](LinkId link) { load.add(link, amount); });
   return load.uses();
 }
 
-std::vector<LinkUse> Network::rings(const std::vector<std::vector<int>>& groups,
-                                    Bytes bytes) const {
-  Load load;
-  std::vector<LinkId> links;
+std::vector<LinkUse> Network::rings(const std::vector<std::vector<int>>& groups, Bytes bytes,
+                                    const SeenNodes& seen) const {
+  Load load(first_switch_link_, bandwidths_.size());
   const auto amount = static_cast<double>(bytes.value);
-  for (const std::vector<int>& group : groups) {
-    std::map<int, std::vector<int>> by_domain;
-    for (int g : group) by_domain[spec_.domain_of(g)].push_back(g);
-    if (by_domain.size() == 1 || group.size() > by_domain.size())
+  std::vector<LinkId> between;
+  const auto domain_of = [&](int gpu) { return spec_.domain_of(gpu); };
+  for (std::vector<int> group : groups) {
+    if (group.empty()) continue;
+    if (!std::ranges::is_sorted(group, {}, domain_of))
+      std::ranges::stable_sort(group, {}, domain_of);
+    std::vector<std::span<const int>> domains;  // each with its members
+    for (std::size_t i = 0, begin = 0; i < group.size(); begin = i) {
+      while (i < group.size() && domain_of(group[i]) == domain_of(group[begin])) ++i;
+      domains.push_back(std::span<const int>(group).subspan(begin, i - begin));
+    }
+    if (domains.size() == 1 || group.size() > domains.size())
       for (int g : group) {
+        if (!seen.empty() && !seen[static_cast<std::size_t>(spec_.node_of(g))]) continue;
         load.add(to_nvswitch(g), amount);
         load.add(reverse(to_nvswitch(g)), amount);
       }
-    if (by_domain.size() == 1) continue;
-    const std::vector<int>* previous = &by_domain.rbegin()->second;
-    for (const auto& [domain, members] : by_domain) {
-      for_each_flow(*previous, members, amount, [&](int from, int to, double part) {
-        links.clear();
-        append_route(from, to, links);
-        load.add(links, part);
+    if (domains.size() == 1) continue;
+    std::span<const int> previous = domains.back();
+    for (const std::span<const int> members : domains) {
+      for_each_flow(previous, members, amount, [&](int from, int to, double part) {
+        walk_route(from, to, seen, between, [&](LinkId link) { load.add(link, part); });
       });
-      previous = &members;
+      previous = members;
     }
   }
   return load.uses();

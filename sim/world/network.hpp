@@ -38,14 +38,20 @@ class Network {
   // Links in order; none if from == to.
   std::vector<LinkId> route(int from_gpu, int to_gpu) const;
 
+  // Nodes whose own links are of interest, by number; empty: all. Links between switches always
+  // are.
+  using SeenNodes = std::vector<bool>;
+
   // Load of point-to-point messages that travel together, all of the same size.
-  std::vector<LinkUse> messages(const std::vector<std::pair<int, int>>& from_to, Bytes bytes) const;
+  std::vector<LinkUse> messages(const std::vector<std::pair<int, int>>& from_to, Bytes bytes,
+                                const SeenNodes& seen = {}) const;
 
   // Load of ring collectives that run together, one for each group of GPUs. `bytes` is what each
   // GPU sends in all ((n-1)/n of the buffer for an all-gather or reduce-scatter, twice that for
   // an all-reduce). Rings go from domain to domain in order; traffic that leaves a domain is spread
   // over the NICs of the group's GPUs there, as NCCL's channels are.
-  std::vector<LinkUse> rings(const std::vector<std::vector<int>>& groups, Bytes bytes) const;
+  std::vector<LinkUse> rings(const std::vector<std::vector<int>>& groups, Bytes bytes,
+                             const SeenNodes& seen = {}) const;
 
  private:
   enum class DeviceKind : std::uint8_t { gpu, nvswitch, nic, network_switch };
@@ -67,7 +73,10 @@ class Network {
   LinkId to_nvswitch(int gpu) const { return to_nvswitch_[static_cast<std::size_t>(gpu)]; }
   LinkId to_nic(int gpu) const { return to_nic_[static_cast<std::size_t>(gpu)]; }
   int departure(int from_gpu, int to_gpu) const;
-  void append_route(int from_gpu, int to_gpu, std::vector<LinkId>& links) const;
+  // `between`: of switches; a place to write to, so that walking allocates nothing.
+  template <class Add>
+  void walk_route(int from_gpu, int to_gpu, const SeenNodes& seen, std::vector<LinkId>& between,
+                  const Add& add) const;
 
   ClusterSpec spec_;
   Fabric fabric_;
@@ -75,6 +84,8 @@ class Network {
   std::vector<std::pair<Device, Device>> ends_;
   std::vector<LinkId> to_nvswitch_, to_nic_;  // by GPU
   std::vector<Nic> nics_;
+  bool one_switch_per_node_ = true;  // of all NICs of a node
+  LinkId first_switch_link_;         // those between switches come last
   std::unique_ptr<SwitchRoutes> switches_;
 };
 

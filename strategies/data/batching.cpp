@@ -29,11 +29,26 @@ void sort_by_length(std::span<const Sample> samples, std::span<SampleIndex> grou
   });
 }
 
-// Of the sorted samples that the ranks take at once, rank r gets r, r + ranks, r + 2 * ranks, ...
+// Of the samples that the ranks take at once, rank r gets r, r + ranks, r + 2 * ranks, ...
 void deal_in_turn(std::span<SampleIndex> group, std::size_t ranks, std::span<SampleIndex> spare) {
   const std::size_t size = group.size() / ranks;
   for (std::size_t i = 0; i < group.size(); ++i) spare[(i % ranks) * size + i / ranks] = group[i];
   std::copy(spare.begin(), spare.end(), group.begin());
+}
+
+// Every rank has its own stretch of `size` things, and all take them in the same shuffled order,
+// `together` at a time.
+std::vector<SampleIndex> stretches(std::size_t size, std::size_t ranks, std::size_t together,
+                                   std::uint64_t seed) {
+  const std::size_t stretch = size / (ranks * together) * together;
+  const std::vector<SampleIndex> shuffled = shuffled_indices(stretch, seed);
+  std::vector<SampleIndex> order;
+  order.reserve(stretch * ranks);
+  for (std::size_t i = 0; i < stretch; i += together)
+    for (std::size_t r = 0; r < ranks; ++r)
+      for (std::size_t j = i; j < i + together; ++j)
+        order.push_back(static_cast<SampleIndex>(r * stretch + shuffled[j]));
+  return order;
 }
 
 // Each sorted sample to the rank with the fewest tokens that has a place left; the first of equals.
@@ -54,20 +69,22 @@ void deal_evenly(std::span<const Sample> samples, std::span<SampleIndex> group, 
 
 void group_samples(std::span<const Sample> samples, const BatchOptions& options,
                    std::span<SampleIndex> order) {
-  if (options.batching == Batching::random) return;
   const auto ranks = static_cast<std::size_t>(options.ranks);
   const std::size_t at_once = static_cast<std::size_t>(options.micro_batch_size) * ranks;
   const bool by_length = options.batching == Batching::length;
-  const std::size_t sorted_together =
-      by_length ? at_once * static_cast<std::size_t>(options.mega_batch) : at_once;
-  for (std::size_t i = 0; i < order.size(); i += sorted_together)
-    sort_by_length(samples, order.subspan(i, std::min(sorted_together, order.size() - i)));
+  if (by_length)
+    std::stable_sort(order.begin(), order.end(), [&](SampleIndex a, SampleIndex b) {
+      return samples[a].tokens / options.length_bin < samples[b].tokens / options.length_bin;
+    });
   std::vector<SampleIndex> spare(at_once);
   for (std::size_t i = 0; i < order.size(); i += at_once) {
-    if (by_length)
-      deal_in_turn(order.subspan(i, at_once), ranks, spare);
-    else
-      deal_evenly(samples, order.subspan(i, at_once), ranks, spare);
+    const auto group = order.subspan(i, at_once);
+    if (by_length) {
+      deal_in_turn(group, ranks, spare);
+    } else {
+      sort_by_length(samples, group);
+      deal_evenly(samples, group, ranks, spare);
+    }
   }
 }
 
@@ -75,15 +92,19 @@ void group_samples(std::span<const Sample> samples, const BatchOptions& options,
 
 Batches make_batches(std::span<const Sample> samples, const BatchOptions& options) {
   check(options.micro_batch_size > 0 && options.ranks > 0 && options.micro_batches_per_rank > 0 &&
-            options.mega_batch > 0,
+            options.length_bin > 0,
         "batches have positive sizes");
   check(!is_packed(options.batching), "packs are batched by batches_of_packs");
   Batches batches;
   batches.ranks = options.ranks;
   batches.micro_batches_per_rank = options.micro_batches_per_rank;
-  std::vector<SampleIndex> order = shuffled_indices(samples.size(), options.seed);
+  const bool random = options.batching == Batching::random;
+  std::vector<SampleIndex> order =
+      random ? stretches(samples.size(), static_cast<std::size_t>(options.ranks),
+                         static_cast<std::size_t>(options.micro_batch_size), options.seed)
+             : shuffled_indices(samples.size(), options.seed);
   order.resize(whole(order.size(), options.micro_batch_size * batches.micro_batches_per_step()));
-  group_samples(samples, options, order);
+  if (!random) group_samples(samples, options, order);
   batches.micro_batches.indices = std::move(order);
   for (std::size_t end = 0; end < batches.micro_batches.indices.size();) {
     end += static_cast<std::size_t>(options.micro_batch_size);
@@ -98,7 +119,8 @@ Batches batches_of_packs(const SampleGroups& packs, std::int64_t ranks,
   batches.joining = Joining::packed;
   batches.ranks = ranks;
   batches.micro_batches_per_rank = micro_batches_per_rank;
-  std::vector<SampleIndex> order = shuffled_indices(packs.size(), seed);
+  std::vector<SampleIndex> order =
+      stretches(packs.size(), static_cast<std::size_t>(ranks), 1, seed);
   order.resize(whole(order.size(), batches.micro_batches_per_step()));
   batches.micro_batches.indices.reserve(packs.indices.size());
   batches.micro_batches.offsets.reserve(order.size() + 1);

@@ -12,10 +12,11 @@
 namespace mllmsim::data {
 
 enum class Batching : std::uint8_t {
-  // micro_batch_size samples each, padded; in shuffled order.
+  // micro_batch_size samples each, padded. Every rank has its own stretch of the data set, in
+  // shuffled order: Megatron's random sampler with data sharding, OmniBal's RandomSampler.
   random,
-  // Shuffled samples are sorted by length in mega-batches; neighbours go to the ranks in turn, as
-  // in Hugging Face's group_by_length. Micro-batches hold similar lengths, and ranks as well.
+  // Shuffled samples in bins of similar length, the shortest bin first; a bin's samples go to the
+  // ranks in turn: OmniBal's GroupRandomBatchSamper.
   length,
   // What the ranks take at once is sorted by length and dealt to the rank that has the fewest
   // tokens, as in LLaVA's split_to_even_chunks. Ranks get similar sums; micro-batches hold all
@@ -55,16 +56,14 @@ struct BatchOptions {
   std::int64_t micro_batch_size = 4;     // samples
   std::int64_t ranks = 1;
   std::int64_t micro_batches_per_rank = 1;
-  // Batching::length sorts this many micro-batches of every rank together. Three pad as much as the
-  // paper's length-group; Hugging Face's 50 micro-batches of all ranks pad less.
-  std::int64_t mega_batch = 3;
+  std::int64_t length_bin = 512;  // tokens; of Batching::length, as in that sampler
   std::uint64_t seed = 1;
 };
 
 // Micro-batches of micro_batch_size samples, padded.
 Batches make_batches(std::span<const Sample> samples, const BatchOptions& options);
 
-// One pack per micro-batch, in shuffled order.
+// One pack per micro-batch; ranks take them as random micro-batches.
 Batches batches_of_packs(const SampleGroups& packs, std::int64_t ranks,
                          std::int64_t micro_batches_per_rank, std::uint64_t seed);
 

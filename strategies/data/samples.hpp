@@ -29,9 +29,21 @@ struct SampleSet {
   bool operator==(const SampleSet&) const = default;
 };
 
+// What one encoder sees of a sample whose pictures have sizes of their own: so many sequences of
+// equal length, the mean of theirs.
+struct Media {
+  std::int32_t sequences = 0;
+  std::int32_t tokens = 0;  // of all of them
+
+  bool operator==(const Media&) const = default;
+};
+
 struct DataSet {
   std::vector<Sample> samples;
   std::vector<SampleSet> sets;  // in order, without gaps
+  // [encoder][sample]; empty: every encoder sees each sample's tiles, all alike.
+  std::vector<std::vector<Media>> media{};
+  std::int64_t tokens_per_tile = 0;  // LLM tokens that a tile was counted with; 0: not known
 
   bool operator==(const DataSet&) const = default;
 };

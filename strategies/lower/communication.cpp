@@ -1,5 +1,7 @@
 #include "strategies/lower/communication.hpp"
 
+#include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -8,6 +10,30 @@
 #include "strategies/lower/groups.hpp"
 
 namespace mllmsim::lower {
+namespace {
+
+constexpr Bytes kRingBytes{1LL << 40};  // of the collectives that routes are made for
+
+// A single simulated replica sees its own nodes; several see all.
+Network::SeenNodes seen_nodes(const StepBuilder& step) {
+  if (step.replicas() > 1) return {};
+  const Parallelism& p = step.job().parallelism;
+  const ClusterSpec& cluster = step.job().cluster;
+  Network::SeenNodes seen(static_cast<std::size_t>(cluster.nodes), false);
+  for (int rank = 0; rank < step.ranks(); ++rank)
+    for (int cp = 0; cp < p.context_parallel_size; ++cp)
+      for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
+        seen[static_cast<std::size_t>(cluster.node_of(p.rank(tp, 0, rank, cp)))] = true;
+  return seen;
+}
+
+}  // namespace
+
+Communication::Communication(StepBuilder& step, const CostContext& costs)
+    : step_(step),
+      costs_(costs),
+      seen_(seen_nodes(step)),
+      p2p_routes_(std::size_t{step.program().devices()} * static_cast<std::size_t>(step.ranks())) {}
 
 Message Communication::message(int replica, int from_rank, int to_rank, Bytes bytes_per_gpu) {
   const Parallelism& p = step_.job().parallelism;
@@ -16,65 +42,151 @@ Message Communication::message(int replica, int from_rank, int to_rank, Bytes by
                          cluster.domain_of(p.rank(0, replica, to_rank));
   Message message;
   // Others on the same NIC are not part of this time: the simulation shares links.
-  message.time = to_time(costs_.kernels.point_to_point({bytes_per_gpu, same_node, 1}).time);
-  message.links = p2p_links(replica, from_rank, to_rank);
-  for (LinkUse& use : message.links) use.bytes = Bytes{use.bytes.value * bytes_per_gpu.value};
+  const auto [known, added] = p2p_times_.try_emplace({bytes_per_gpu, same_node});
+  if (added)
+    known->second = to_time(costs_.kernels.point_to_point({bytes_per_gpu, same_node, 1}).time);
+  message.time = known->second;
+  message.route = p2p_route(replica, from_rank, to_rank);
+  message.factor = static_cast<double>(bytes_per_gpu.value);
+  if (!same_node) {
+    // A message alone may not fill a NIC. Of very many, only what they take of it counts.
+    constexpr int kMany = 1 << 20;
+    message.factor =
+        occupying(message.route, message.factor,
+                  costs_.kernels.point_to_point({bytes_per_gpu, same_node, kMany}).time / kMany);
+  }
   return message;
 }
 
-const std::vector<LinkUse>& Communication::p2p_links(int replica, int from_rank, int to_rank) {
-  std::vector<LinkUse>& links = p2p_links_[{step_.device(replica, from_rank).value, to_rank}];
-  if (!links.empty()) return links;
+// The factor with which a transfer takes the busiest link of its route for so long, or as long as
+// its bytes do.
+double Communication::occupying(RouteId route, double factor, Seconds busiest) {
+  const auto [known, added] = busiest_links_.try_emplace(route);
+  if (added)
+    for (const LinkUse& use : step_.program().uses(route))
+      known->second =
+          std::max(known->second, use.bytes / costs_.network.link_bandwidths()[use.link.value]);
+  return known->second.value > 0 ? std::max(factor, busiest / known->second) : factor;
+}
+
+RouteId Communication::p2p_route(int replica, int from_rank, int to_rank) {
+  std::optional<RouteId>& known = p2p_routes_[std::size_t{step_.device(replica, from_rank).value} *
+                                                  static_cast<std::size_t>(step_.ranks()) +
+                                              static_cast<std::size_t>(to_rank)];
+  if (known) return *known;
   const Parallelism& p = step_.job().parallelism;
   std::vector<std::pair<int, int>> pairs;
   for (int r : replicas_behind(replica))
-    for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
-      pairs.emplace_back(p.rank(tp, r, from_rank), p.rank(tp, r, to_rank));
-  links = seen_by(replica, costs_.network.messages(pairs, Bytes{1}));
-  return links;
+    for (int cp = 0; cp < p.context_parallel_size; ++cp)
+      for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
+        pairs.emplace_back(p.rank(tp, r, from_rank, cp), p.rank(tp, r, to_rank, cp));
+  known = step_.program().add_route(costs_.network.messages(pairs, Bytes{1}, seen_));
+  return *known;
 }
 
 std::vector<TaskId> Communication::add_collective(int rank, costs::CollectiveOp op,
-                                                  std::int64_t bytes) {
-  return add_collective(dp_groups(step_.job().parallelism, rank), {rank}, op, bytes);
+                                                  std::int64_t bytes,
+                                                  const CollectivePieces& pieces) {
+  return add_collective(dp_groups(step_.job().parallelism, rank), {rank}, op, bytes, pieces);
+}
+
+std::vector<std::vector<int>> Communication::groups_of(int rank, Among among) const {
+  const Parallelism& p = step_.job().parallelism;
+  const std::vector<std::vector<int>> all = dp_groups(p, rank);
+  switch (among) {
+    case Among::shards:
+      return parts_of(all, p.shard_ranks());
+    case Among::neighbours:
+      return parts_of(all, p.zero_hpz_partition_size);
+    case Among::copies:
+      return peers_of(all, p.data_parallel_replicate_degree);
+  }
+  return all;
+}
+
+costs::GroupShape Communication::shape(int rank, Among among) const {
+  return shape_of(groups_of(rank, among), step_.job().cluster);
+}
+
+// Replicas of different groups do not wait for each other, unless one stands for all.
+std::vector<TaskId> Communication::add_collective(int rank, Among among, costs::CollectiveOp op,
+                                                  std::int64_t bytes,
+                                                  const CollectivePieces& pieces) {
+  const Parallelism& p = step_.job().parallelism;
+  const std::vector<std::vector<int>> groups = groups_of(rank, among);
+  std::vector<TaskId> tasks;
+  if (step_.replicas() == 1) {
+    add_tasks(groups, {rank}, {0}, op, bytes, pieces, tasks);
+    return tasks;
+  }
+  // By the replicas whose GPUs meet in a group.
+  std::map<std::vector<int>, std::vector<std::vector<int>>> meeting;
+  std::map<int, int> replica_of;
+  for (int r = 0; r < step_.replicas(); ++r)
+    for (const std::vector<int>& group : dp_groups(p, rank, r, r + 1))
+      for (int gpu : group) replica_of[gpu] = r;
+  for (const std::vector<int>& group : groups) {
+    std::set<int> replicas;
+    for (int gpu : group) replicas.insert(replica_of[gpu]);
+    meeting[{replicas.begin(), replicas.end()}].push_back(group);
+  }
+  tasks.resize(static_cast<std::size_t>(step_.replicas()));
+  for (const auto& [replicas, of_them] : meeting) {
+    std::vector<TaskId> added;
+    add_tasks(of_them, {rank}, replicas, op, bytes, pieces, added);
+    for (std::size_t i = 0; i < replicas.size(); ++i)
+      tasks[static_cast<std::size_t>(replicas[i])] = added[i];
+  }
+  return tasks;
 }
 
 std::vector<TaskId> Communication::add_collective(const std::vector<std::vector<int>>& groups,
                                                   const std::vector<int>& ranks,
-                                                  costs::CollectiveOp op, std::int64_t bytes) {
+                                                  costs::CollectiveOp op, std::int64_t bytes,
+                                                  const CollectivePieces& pieces) {
+  std::vector<int> replicas(static_cast<std::size_t>(step_.replicas()));
+  std::iota(replicas.begin(), replicas.end(), 0);
+  std::vector<TaskId> tasks;
+  add_tasks(groups, ranks, replicas, op, bytes, pieces, tasks);
+  return tasks;
+}
+
+void Communication::add_tasks(const std::vector<std::vector<int>>& groups,
+                              const std::vector<int>& ranks, const std::vector<int>& replicas,
+                              costs::CollectiveOp op, std::int64_t bytes,
+                              const CollectivePieces& pieces, std::vector<TaskId>& tasks) {
   Program& program = step_.program();
   const costs::GroupShape shape = shape_of(groups, step_.job().cluster);
   const Bytes sent = sent_by_each(op, Bytes{bytes}, shape.ranks);
   Task task;
-  task.duration = to_time(costs_.kernels.collective({op, Bytes{bytes}, shape}).time);
+  const auto time = [&](std::int64_t n) {
+    const Seconds one = costs_.kernels.collective({op, Bytes{n / pieces.count}, shape}).time;
+    return (one + pieces.further) * static_cast<double>(pieces.count);
+  };
+  const Seconds alone = time(bytes);
+  task.duration = to_time(alone);
   task.bytes = sent;
   task.kind =
       op == costs::CollectiveOp::all_gather ? TaskKind::dp_all_gather : TaskKind::dp_reduce_scatter;
   task.label = program.label(op == costs::CollectiveOp::all_gather   ? "dp all-gather"
                              : op == costs::CollectiveOp::all_reduce ? "dp all-reduce"
                                                                      : "dp reduce-scatter");
-  task.transfer = program.add_transfer(ring_links(groups, sent));
-  std::vector<TaskId> tasks;
-  for (int r = 0; r < step_.replicas(); ++r)
+  const RouteId route = ring_route(groups);
+  task.transfer = program.add_transfer(
+      route, occupying(route, sent / kRingBytes, std::min(alone, time(2 * bytes) - alone)));
+  for (int r : replicas)
     for (int rank : ranks) {
       task.stream = Program::stream(step_.device(r, rank), StreamKind::dp);
       tasks.push_back(program.add(task));
     }
-  return tasks;
 }
 
 // Buckets of parameters go round the same rings.
-std::vector<LinkUse> Communication::ring_links(const std::vector<std::vector<int>>& groups,
-                                               Bytes bytes) {
-  constexpr Bytes kUnit{1LL << 40};
-  auto& unit = ring_links_[{groups.size(), groups.front()}];
-  if (unit.empty()) {
-    unit = costs_.network.rings(groups, kUnit);
-    if (step_.replicas() == 1) unit = seen_by(0, std::move(unit));
-  }
-  std::vector<LinkUse> links = unit;
-  for (LinkUse& use : links) use.bytes = scaled(use.bytes, bytes / kUnit);
-  return links;
+RouteId Communication::ring_route(const std::vector<std::vector<int>>& groups) {
+  const auto [known, added] = ring_routes_.try_emplace({groups.size(), groups.front()});
+  if (!added) return known->second;
+  known->second = step_.program().add_route(costs_.network.rings(groups, kRingBytes, seen_));
+  return known->second;
 }
 
 // Those whose GPUs a simulated replica stands for.
@@ -83,19 +195,6 @@ std::vector<int> Communication::replicas_behind(int replica) const {
   std::vector<int> all(static_cast<std::size_t>(step_.job().parallelism.data_parallel_size));
   std::iota(all.begin(), all.end(), 0);
   return all;
-}
-
-std::vector<LinkUse> Communication::seen_by(int replica, std::vector<LinkUse> uses) const {
-  const Parallelism& p = step_.job().parallelism;
-  std::set<int> nodes;
-  for (int rank = 0; rank < step_.ranks(); ++rank)
-    for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
-      nodes.insert(step_.job().cluster.node_of(p.rank(tp, replica, rank)));
-  std::erase_if(uses, [&](const LinkUse& use) {
-    const auto node = costs_.network.node_of(use.link);
-    return node && !nodes.contains(*node);
-  });
-  return uses;
 }
 
 }  // namespace mllmsim::lower

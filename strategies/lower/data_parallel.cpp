@@ -5,9 +5,17 @@
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "strategies/lower/buckets.hpp"
 #include "strategies/lower/parameters.hpp"
+#include "strategies/lower/tied_embedding.hpp"
 
 namespace mllmsim::lower {
 namespace {
+
+// The copy of a tied embedding that is trained on this rank.
+std::int64_t tied_copy(const StepBuilder& step, int rank) {
+  return step.job().model.llm.trained
+             ? copied_embedding(step.job(), step.plan().stages[static_cast<std::size_t>(rank)])
+             : 0;
+}
 
 // What one rank gathers and reduces. A task of a pass is named by a function of its tasks, since
 // each replica has its own.
@@ -18,23 +26,25 @@ class RankCollectives {
 
   void gather_parameters() {
     if (!job_.software.overlap_param_gather)
-      return gather(trained_on_rank(step_, rank_), {true, 0, 0}, &PassTasks::first);
+      return gather(gathered_bytes(step_.plan().stages[static_cast<std::size_t>(rank_)]),
+                    {true, 0, 0}, &PassTasks::first);
     for (std::uint32_t c = 0; c < step_.chunks(); ++c) {
       const Pass pass{true, 0, c};
       if (!in_buckets(job_.parallelism, rank_, c)) {
-        gather(trained_in_chunk(c), pass, &PassTasks::first);
+        gather(gathered_bytes({step_.chunk(rank_, c)}), pass, &PassTasks::first);
         continue;
       }
       for (const Bucket& bucket : buckets_of(pass))
-        gather(bucket.parameters, pass,
+        gather(gathered_bytes(pass, bucket), pass,
                [&](const PassTasks& tasks) { return tasks.segments[bucket.from].first; });
     }
   }
 
   void reduce_gradients() {
     const std::uint32_t last = step_.micro_batches() - 1;
+    if (job_.parallelism.zero_stage == 2) reduce_earlier_gradients(last);
     if (!job_.software.overlap_grad_reduce)
-      return reduce(trained_on_rank(step_, rank_), {false, last, 0}, &PassTasks::last);
+      return void(reduce(trained_on_rank(step_, rank_), {false, last, 0}, &PassTasks::last));
     for (std::uint32_t c = step_.chunks(); c-- > 0;) {  // backwards leave the last chunk first
       const Pass pass{false, last, c};
       if (!in_buckets(job_.parallelism, rank_, c)) {
@@ -48,41 +58,82 @@ class RankCollectives {
   }
 
  private:
+  // zero_stage 2: of all micro-batches but the last, in the order of their backwards.
+  void reduce_earlier_gradients(std::uint32_t last) {
+    const std::vector<Pass>& schedule = step_.schedule(rank_);
+    for (std::size_t i = 0; i < schedule.size(); ++i) {
+      const Pass& pass = schedule[i];
+      if (pass.forward || pass.micro_batch == last) continue;
+      const std::vector<TaskId> tasks =
+          reduce(trained_in_chunk(pass.chunk), pass, &PassTasks::last);
+      if (tasks.empty() || job_.software.overlap_grad_reduce || i + 1 == schedule.size()) continue;
+      for (int r = 0; r < step_.replicas(); ++r)
+        step_.program().add_dependency(tasks[static_cast<std::size_t>(r)],
+                                       step_.tasks_of(r, rank_, schedule[i + 1]).first());
+    }
+  }
+
   std::int64_t trained_in_chunk(std::uint32_t c) const {
-    return parameters_per_gpu(job_, step_.chunk(rank_, c), true);
+    const Chunk& chunk = step_.chunk(rank_, c);
+    const bool head = !chunk.empty() && chunk.back().layer.kind == LayerKind::head;
+    return parameters_per_gpu(job_, chunk, true) + (head ? tied_copy(step_, rank_) : 0);
   }
 
   // Of the pass's layers, in the order it runs them.
   std::vector<Bucket> buckets_of(const Pass& pass) const {
     std::vector<std::int64_t> parameters;
     for (const Segment& segment : step_.tasks_of(0, rank_, pass).segments)
-      parameters.push_back(parameters_per_gpu(job_, segment.layer, true));
-    return buckets(parameters,
-                   job_.software.bucket_parameters(job_.parallelism.data_parallel_size));
+      parameters.push_back(
+          parameters_per_gpu(job_, segment.layer, true) +
+          (segment.layer.layer.kind == LayerKind::head ? tied_copy(step_, rank_) : 0));
+    return buckets(parameters, job_.software.bucket_parameters(job_.parallelism.gradient_ranks()));
+  }
+
+  // What all GPUs have in the end of these layers' trained parameters.
+  std::int64_t gathered_bytes(const std::vector<Chunk>& chunks) const {
+    std::int64_t bytes = 0;
+    for (const Chunk& chunk : chunks)
+      for (const PlannedLayer& layer : chunk) bytes += gathered_bytes(layer);
+    return bytes;
+  }
+  std::int64_t gathered_bytes(const Pass& pass, const Bucket& bucket) const {
+    std::int64_t bytes = 0;
+    const auto& segments = step_.tasks_of(0, rank_, pass).segments;
+    for (std::uint32_t i = bucket.from; i < bucket.to; ++i)
+      bytes += gathered_bytes(segments[i].layer);
+    return bytes;
+  }
+  std::int64_t gathered_bytes(const PlannedLayer& layer) const {
+    const bool head = layer.layer.kind == LayerKind::head;
+    return gathered_layer_bytes(job_, layer, true) +
+           (head ? job_.software.precision.parameter_bytes * tied_copy(step_, rank_) : 0);
   }
 
   template <class TaskOf>
-  void gather(std::int64_t parameters, const Pass& pass, const TaskOf& first_use) {
-    if (parameters == 0) return;
-    const auto tasks =
-        communication_.add_collective(rank_, costs::CollectiveOp::all_gather,
-                                      job_.software.precision.parameter_bytes * parameters);
+  void gather(std::int64_t bytes, const Pass& pass, const TaskOf& first_use) {
+    if (bytes == 0) return;
+    const auto tasks = communication_.add_collective(rank_, costs::CollectiveOp::all_gather, bytes);
     for (int r = 0; r < step_.replicas(); ++r)
       step_.program().add_dependency(tasks[static_cast<std::size_t>(r)],
                                      std::invoke(first_use, step_.tasks_of(r, rank_, pass)));
   }
 
   template <class TaskOf>
-  void reduce(std::int64_t parameters, const Pass& pass, const TaskOf& last_use) {
-    if (parameters == 0) return;
-    const auto tasks = communication_.add_collective(
-        rank_,
-        scatters_gradients(job_) ? costs::CollectiveOp::reduce_scatter
-                                 : costs::CollectiveOp::all_reduce,
-        job_.software.precision.grad_bytes_per_parameter * parameters);
+  std::vector<TaskId> reduce(std::int64_t parameters, const Pass& pass, const TaskOf& last_use) {
+    if (parameters == 0) return {};
+    const bool sharded = job_.parallelism.zero_stage == 2;
+    const Precision& precision = job_.software.precision;
+    const std::int64_t each =
+        sharded ? precision.sharded_grad_bytes_per_parameter : precision.grad_bytes_per_parameter;
+    std::vector<TaskId> tasks =
+        communication_.add_collective(rank_,
+                                      scatters_gradients(job_) ? costs::CollectiveOp::reduce_scatter
+                                                               : costs::CollectiveOp::all_reduce,
+                                      each * parameters);
     for (int r = 0; r < step_.replicas(); ++r)
       step_.program().add_dependency(std::invoke(last_use, step_.tasks_of(r, rank_, pass)),
                                      tasks[static_cast<std::size_t>(r)]);
+    return tasks;
   }
 
   StepBuilder& step_;
@@ -97,14 +148,14 @@ std::int64_t trained_on_rank(const StepBuilder& step, int rank) {
   std::int64_t n = 0;
   for (const Chunk& chunk : step.plan().stages[static_cast<std::size_t>(rank)])
     n += parameters_per_gpu(step.job(), chunk, true);
-  return n;
+  return n + tied_copy(step, rank);
 }
 
 void add_data_parallel(StepBuilder& step, Communication& communication) {
-  if (step.job().parallelism.data_parallel_size == 1) return;
+  if (step.job().parallelism.gradient_ranks() == 1) return;
   for (int rank = 0; rank < step.ranks(); ++rank) {
     RankCollectives of_rank(step, communication, rank);
-    if (step.job().parallelism.zero_stage == 1) of_rank.gather_parameters();
+    if (step.job().parallelism.zero_stage >= 1) of_rank.gather_parameters();
     of_rank.reduce_gradients();
   }
 }

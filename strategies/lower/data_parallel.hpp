@@ -1,8 +1,10 @@
-// Parameters and gradients over the replicas, for zero_stage 0 and 1.
+// Parameters and gradients over the replicas, for zero_stage 0, 1 and 2.
 //
-//   zero_stage 1   all-gather of bf16 parameters before the step's first use, reduce-scatter of
+//   zero_stage 1   all-gather of parameters before the step's first use, reduce-scatter of
 //                  gradients after the last backward
 //   zero_stage 0   all-reduce of gradients at the same place
+//   zero_stage 2   as 1, but a rank keeps only its share of gradients: every backward of every
+//                  micro-batch reduce-scatters its own, as much as fits a bucket in memory at once
 //
 // Overlapped, each chunk has its own, joined to its first forward and its last backward. Rank 0's
 // chunk 0 is on the critical path with both, since its forward is the first of all and its backward
@@ -17,7 +19,7 @@
 namespace mllmsim::lower {
 
 inline bool in_buckets(const Parallelism& parallelism, int rank, std::uint32_t chunk) {
-  return rank == 0 && chunk == 0 && parallelism.data_parallel_size > 1;
+  return rank == 0 && chunk == 0 && parallelism.gradient_ranks() > 1;
 }
 
 // Trained parameters of all chunks of a rank, on one GPU.

@@ -3,13 +3,15 @@
 
 #include <algorithm>
 
+#include "strategies/lower/plan_costs.hpp"
+
 namespace mllmsim::lower {
 namespace {
 
 // Of the lanes' costs of a layer, the longest.
-costs::LayerCost slowest(costs::LayerCosts& costs, const PlannedLayer& layer,
-                         const std::vector<const MicroBatch*>& wave) {
-  costs::LayerCost most;
+const costs::LayerCost& slowest(costs::LayerCosts& costs, const PlannedLayer& layer,
+                                const std::vector<const MicroBatch*>& wave) {
+  const costs::LayerCost* most = nullptr;
   Time longest{-1};
   const MicroBatch* before = nullptr;
   for (const MicroBatch* mb : wave) {
@@ -20,9 +22,9 @@ costs::LayerCost slowest(costs::LayerCosts& costs, const PlannedLayer& layer,
                       costs::totals(cost.backward).time;
     if (time <= longest) continue;
     longest = time;
-    most = cost;
+    most = &cost;
   }
-  return most;
+  return *most;
 }
 
 }  // namespace
@@ -31,6 +33,8 @@ std::vector<EncoderKernel> encoder_kernels(costs::LayerCosts& costs, const Chunk
                                            const std::vector<const MicroBatch*>& wave,
                                            bool forward) {
   std::vector<EncoderKernel> out;
+  const costs::LayerCost* known = nullptr;
+  const PlannedLayer* of = nullptr;
   std::int64_t carried = 0;  // memory of layers without a kernel to hang it on
   const auto add = [&](const std::vector<costs::TimedKernel>& kernels, TaskKind kind) {
     for (const costs::TimedKernel& k : kernels)
@@ -38,7 +42,13 @@ std::vector<EncoderKernel> encoder_kernels(costs::LayerCosts& costs, const Chunk
   };
   const auto add_layer = [&](const PlannedLayer& planned) {
     const auto layer = static_cast<std::uint32_t>(&planned - stage.data());
-    const costs::LayerCost cost = slowest(costs, planned, wave);
+    // Most blocks of a stage are like the one before: only the first is looked for.
+    if (!known || !alike(costs, *of, planned)) known = &slowest(costs, planned, wave);
+    of = &planned;
+    const costs::LayerCost& cost = *known;
+    if (out.empty())
+      out.reserve(stage.size() *
+                  (forward ? cost.forward.size() : cost.recompute.size() + cost.backward.size()));
     const std::size_t first = out.size();
     if (forward) {
       add(cost.forward, TaskKind::forward);
@@ -76,16 +86,16 @@ Parallelism encoder_parallelism(const Job& job, const EncoderPlan& plan) {
 
 bool backward_reaches(const Model& model, const EncoderPlan& plan, int stage) {
   return std::any_of(plan.stages.begin(), plan.stages.begin() + stage + 1, [&](const Chunk& chunk) {
-    return std::any_of(chunk.begin(), chunk.end(),
-                       [&](const PlannedLayer& p) { return trained(model, p.layer); });
+    return std::any_of(chunk.begin(), chunk.end(), [&](const PlannedLayer& p) {
+      return trained(model, p.layer) || has_adapters(model, p.layer);
+    });
   });
 }
 
 std::vector<Bucket> encoder_buckets(const Job& job, const EncoderPlan& plan, int stage) {
   std::vector<std::int64_t> parameters;
   for (const PlannedLayer& p : plan.stage_of(stage))
-    parameters.push_back(
-        trained(job.model, p.layer) ? parameters_per_rank(job.model, p.layer, plan.tp) : 0);
+    parameters.push_back(trained_parameters_per_rank(job.model, p.layer, plan.tp));
   const int replicas = encoder_parallelism(job, plan).data_parallel_size;
   return buckets(parameters, job.software.bucket_parameters(replicas));
 }
@@ -94,8 +104,8 @@ std::int64_t encoder_parameters_per_gpu(const Job& job, const EncoderPlan& plan,
                                         bool only_trained) {
   std::int64_t n = 0;
   for (const PlannedLayer& p : plan.stage_of(rank))
-    if (!only_trained || trained(job.model, p.layer))
-      n += parameters_per_rank(job.model, p.layer, plan.tp);
+    n += only_trained ? trained_parameters_per_rank(job.model, p.layer, plan.tp)
+                      : parameters_per_rank(job.model, p.layer, plan.tp);
   return n;
 }
 

@@ -1,7 +1,5 @@
 #include "strategies/lower/encoder_passes.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "cost_models/kernels/kernel_costs.hpp"
@@ -47,22 +45,24 @@ std::vector<TaskId> EncoderPasses::last_tasks() const {
   return out;
 }
 
-void EncoderPasses::issue_before(const Position& llm) {
+Time EncoderPasses::issue_before(const Position& llm) {
   const auto& slots = plan_.ranks[static_cast<std::size_t>(llm.rank)].slots;
   Device& device = device_of(llm.replica, llm.rank);
+  Time beside{};
   while (device.next_slot < slots.size()) {
     const EncoderSlot& slot = slots[device.next_slot];
-    if (std::pair(slot.llm_pass, slot.llm_kernel) > std::pair(llm.pass, llm.kernel)) return;
-    issue_slot(llm.replica, llm.rank, slot);
+    if (std::pair(slot.llm_pass, slot.llm_kernel) > std::pair(llm.pass, llm.kernel)) break;
+    beside += issue_slot(llm.replica, llm.rank, slot);
     ++device.next_slot;
   }
+  return beside;
 }
 
 void EncoderPasses::issue_rest(int replica, int rank) {
   issue_before({replica, rank, UINT32_MAX, 0});
 }
 
-void EncoderPasses::issue_slot(int replica, int rank, const EncoderSlot& slot) {
+Time EncoderPasses::issue_slot(int replica, int rank, const EncoderSlot& slot) {
   const EncoderPass& pass = plan_.ranks[static_cast<std::size_t>(rank)].passes[slot.pass];
   Device& device = device_of(replica, rank);
   OpenPass& open = device.open[slot.pass];
@@ -71,20 +71,22 @@ void EncoderPasses::issue_slot(int replica, int rank, const EncoderSlot& slot) {
                                    micro_batches_of(replica, plan_.waves[pass.wave]), pass.forward);
   const std::size_t left = open.kernels.size() - open.issued;
   const bool last_slot = --open.slots_left == 0;
+  Time beside{};
   for (std::size_t n = last_slot ? left : std::min<std::size_t>(slot.kernels, left); n > 0; --n)
-    issue_kernel(device, step_.device(replica, rank), pass, open.kernels[open.issued++],
-                 slot.llm_kernel > 0);
+    beside += issue_kernel(device, step_.device(replica, rank), pass, open.kernels[open.issued++],
+                           slot.llm_kernel > 0);
   if (last_slot) open.kernels = {};
+  return beside;
 }
 
-void EncoderPasses::issue_kernel(Device& device, DeviceId id, const EncoderPass& pass,
+Time EncoderPasses::issue_kernel(Device& device, DeviceId id, const EncoderPass& pass,
                                  const EncoderKernel& k, bool tp_bubble) {
   Task task;
   task.stream = Program::stream(id, k.kernel.communication ? StreamKind::tp : StreamKind::compute);
   task.duration = k.kernel.time;
   if (tp_bubble && !k.kernel.communication) task.duration = scaled(task.duration, slowdown_);
   task.kind = k.kind;
-  task.label = step_.label(fmt::format("encoder {}", k.kernel.name));
+  task.label = step_.label("encoder ", k.kernel.name);
   task.micro_batch = static_cast<std::int32_t>(plan_.waves[pass.wave].micro_batches.front());
   task.in_backward = !pass.forward;
   task.memory_at_start = k.memory_at_start;
@@ -94,6 +96,7 @@ void EncoderPasses::issue_kernel(Device& device, DeviceId id, const EncoderPass&
   if (!wave.first) wave.first = wave.last;
   if (pass.forward && !device.first_forward[k.layer]) device.first_forward[k.layer] = device.last;
   if (!pass.forward) device.last_backward[k.layer] = device.last;
+  return tp_bubble && !k.kernel.communication ? task.duration : Time{};
 }
 
 }  // namespace mllmsim::lower

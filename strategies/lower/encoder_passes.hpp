@@ -3,7 +3,7 @@
 // (encoder_transfers.hpp), so an order that starves the LLM shows as a longer step.
 //
 // In a tensor-parallel bubble (a slot before any but the first kernel of an LLM pass) a kernel runs
-// beside a collective of the LLM, and is slowed by it.
+// beside a collective of the LLM, and each slows the other.
 #pragma once
 
 #include <vector>
@@ -25,8 +25,9 @@ class EncoderPasses {
  public:
   EncoderPasses(StepBuilder& step, const CostContext& costs);
 
-  // Issues the slots that come before this kernel of the LLM, and those left after all of them.
-  void issue_before(const Position& llm);
+  // Issues the slots that come before this kernel of the LLM, and those left after all of them. For
+  // how long those in a tensor-parallel bubble compute.
+  Time issue_before(const Position& llm);
   void issue_rest(int replica, int rank);
 
   const costs::LayerCosts& layer_costs() const { return layers_; }
@@ -54,8 +55,8 @@ class EncoderPasses {
     TaskId last;
     std::vector<TaskId> first_forward, last_backward;
   };
-  void issue_slot(int replica, int rank, const EncoderSlot& slot);
-  void issue_kernel(Device& device, DeviceId id, const EncoderPass& pass,
+  Time issue_slot(int replica, int rank, const EncoderSlot& slot);
+  Time issue_kernel(Device& device, DeviceId id, const EncoderPass& pass,
                     const EncoderKernel& kernel, bool tp_bubble);
   Device& device_of(int replica, int rank) { return devices_[step_.device(replica, rank).value]; }
 

@@ -85,11 +85,11 @@ class WaveTransfers {
     message.bytes = all;
     const int lanes = job.parallelism.tensor_model_parallel_size / plan_.tp;
     const double used = static_cast<double>(wave_.micro_batches.size()) / lanes;
-    for (LinkUse& use : message.links) use.bytes = scaled(use.bytes, used);
+    message.factor *= used;
 
     Task sender;
     sender.micro_batch = static_cast<std::int32_t>(wave_.micro_batches.front());
-    sender.label = step_.label(forward ? "encoder activations" : "encoder gradients");
+    sender.label = step_.label(forward ? "encoder activations" : "encoder gradients", "");
     Task receiver = sender;
     sender.stream =
         Program::stream(step_.device(replica_, from),

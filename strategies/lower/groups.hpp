@@ -11,9 +11,17 @@
 
 namespace mllmsim::lower {
 
-// GPUs of each data-parallel group of one pipeline rank: one group per tp rank; they communicate at
-// the same time.
+// GPUs of each data-parallel group of one pipeline rank, cp ranks included: one group per tp rank;
+// they communicate at the same time.
 std::vector<std::vector<int>> dp_groups(const Parallelism& parallelism, int pipeline_rank);
+// The same of the replicas [first, last).
+std::vector<std::vector<int>> dp_groups(const Parallelism& parallelism, int pipeline_rank,
+                                        int first, int last);
+
+// Every group cut into parts of `size` neighbours.
+std::vector<std::vector<int>> parts_of(const std::vector<std::vector<int>>& groups, int size);
+// The GPUs that hold the same shard in each of `copies` parts of every group (HSDP).
+std::vector<std::vector<int>> peers_of(const std::vector<std::vector<int>>& groups, int copies);
 
 costs::GroupShape shape_of(const std::vector<std::vector<int>>& groups, const ClusterSpec& cluster);
 

@@ -10,6 +10,7 @@
 #include "strategies/lower/passes.hpp"
 #include "strategies/lower/pipeline.hpp"
 #include "strategies/lower/sharded.hpp"
+#include "strategies/lower/tied_embedding.hpp"
 
 namespace mllmsim::lower {
 namespace {
@@ -27,12 +28,17 @@ void add_step(StepBuilder& step, const ModelledCosts& costs) {
   if (step.plan().encoders) encoders.emplace(step, models);
 
   Passes passes(step, costs, sharded, [&](const Position& llm) {
-    if (encoders) encoders->issue_before(llm);
+    return encoders ? encoders->issue_before(llm) : Time{};
   });
   for (int replica = 0; replica < step.replicas(); ++replica)
     for (int rank = 0; rank < step.ranks(); ++rank) {
       passes.add(replica, rank);
       if (encoders) encoders->issue_rest(replica, rank);
+      if (replica == 0 && rank == 0) {  // the other devices have about as many
+        const std::size_t devices = step.program().devices();
+        step.program().reserve(step.program().tasks().size() * devices * 5 / 4,
+                               step.program().dependencies().size() * devices * 5 / 4);
+      }
     }
   add_pipeline(step, models.layers, communication);
   if (encoders) add_encoder_transfers(step, communication, *encoders);
@@ -44,6 +50,7 @@ void add_step(StepBuilder& step, const ModelledCosts& costs) {
   else
     add_data_parallel(step, communication);
   if (encoders) reduce_encoder_gradients(step, communication, *encoders);
+  reduce_tied_embedding(step, communication);
   add_optimizer(step, models,
                 encoders ? encoders->last_tasks() : std::vector<TaskId>(step.program().devices()));
 }
@@ -71,7 +78,7 @@ ProgramWithPasses to_program_with_passes(const Job& job, const Plan& plan,
     std::vector<PassSpan>& spans = passes.emplace_back();
     for (const Pass& pass : step.schedule(rank)) {
       const PassTasks& tasks = step.tasks_of(0, rank, pass);
-      spans.push_back({tasks.segments.front().first, tasks.last()});
+      spans.push_back({tasks.segments.front().first, tasks.last(), tasks.start});
     }
   }
   return {std::move(step.program()), std::move(passes)};

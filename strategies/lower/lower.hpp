@@ -35,6 +35,7 @@ Program to_program(const Job& job, const Plan& plan, const CostContext& costs);
 // schedule]. The compute and tp tasks from first to last are the pass's kernels, in order.
 struct PassSpan {
   TaskId first, last;
+  TaskId start{};  // what comes before, if anything: the CPU's preparation, the gather of an input
 };
 struct ProgramWithPasses {
   Program program;

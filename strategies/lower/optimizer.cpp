@@ -4,6 +4,7 @@
 #include "cost_models/layers/layer_costs.hpp"
 #include "strategies/lower/data_parallel.hpp"
 #include "strategies/lower/encoder_kernels.hpp"
+#include "strategies/lower/parameters.hpp"
 
 namespace mllmsim::lower {
 namespace {
@@ -14,10 +15,19 @@ std::int64_t updated(const StepBuilder& step, int rank) {
   const auto share = [&](std::int64_t n, int dp) {
     return job.parallelism.zero_stage >= 1 ? (n + dp - 1) / dp : n;
   };
-  std::int64_t n = share(trained_on_rank(step, rank), job.parallelism.data_parallel_size);
+  std::int64_t n = share(trained_on_rank(step, rank), job.parallelism.shard_ranks());
   if (const auto& encoders = step.plan().encoders)
     n += share(encoder_parameters_per_gpu(job, *encoders, rank, true),
                encoder_parallelism(job, *encoders).data_parallel_size);
+  return n;
+}
+
+// Weights of quantised products that one GPU of a rank holds.
+std::int64_t quantised(const StepBuilder& step, int rank) {
+  std::int64_t n = 0;
+  for (const Chunk& chunk : step.plan().stages[static_cast<std::size_t>(rank)])
+    for (const PlannedLayer& layer : chunk)
+      if (is_quantised(step.job(), layer)) n += parameters_per_gpu(step.job(), layer, false);
   return n;
 }
 
@@ -52,6 +62,10 @@ void add_optimizer(StepBuilder& step, const CostContext& costs,
       update.label = program.label("optimizer");
       update.stream = Program::stream(device, StreamKind::compute);
       program.add_dependency(met, program.add(update));
+      Task quantise = update;
+      quantise.duration = costs.layers.quantise_weights(quantised(step, rank));
+      quantise.label = program.label("quantise weights");
+      if (quantise.duration > Time{}) program.add(quantise);
     }
 }
 

@@ -1,6 +1,7 @@
 // The end of a step: when a device has done its last backwards it meets all others (gradient norm,
 // overflow check), then runs the optimizer on the parameters it updates: 1/dp of those it holds
-// with zero_stage 1 and 3, all of them with 0.
+// with zero_stage 1 to 3, all of them with 0. Then weights of quantised products are quantised: for
+// the next step's first micro-batch, and every step has one.
 #pragma once
 
 #include <vector>

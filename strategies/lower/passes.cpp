@@ -13,7 +13,7 @@ namespace {
 
 TaskKind kind_of(const Pass& pass) { return pass.forward ? TaskKind::forward : TaskKind::backward; }
 
-std::string_view label_of(const Model& model, const Chunk& layers) {
+const char* label_of(const Model& model, const Chunk& layers) {
   if (layers.empty()) return "empty";
   if (is_llm(model, layers.front().layer)) return "llm";
   return is_llm(model, layers.back().layer) ? "encoder + llm" : "encoder";
@@ -43,7 +43,7 @@ bool by_layer(const Job& job, std::uint32_t micro_batches, int rank, const Pass&
   if (p.zero_stage == 3) return true;
   if (!in_buckets(p, rank, pass.chunk)) return false;
   return pass.forward
-             ? p.zero_stage == 1 && job.software.overlap_param_gather && pass.micro_batch == 0
+             ? p.zero_stage >= 1 && job.software.overlap_param_gather && pass.micro_batch == 0
              : job.software.overlap_grad_reduce && pass.micro_batch == micro_batches - 1;
 }
 
@@ -56,7 +56,7 @@ Passes::Passes(StepBuilder& step, const ModelledCosts& costs, ShardedLayers& sha
       granularity_(step.plan().encoders ? Granularity::kernel : step.job().granularity) {}
 
 void Passes::add(int replica, int rank) {
-  Issuing issuing{step_.device(replica, rank), {replica, rank}, {}};
+  Issuing issuing{step_.device(replica, rank), {replica, rank}, {}, nullptr, {}};
   for (const Pass& pass : step_.schedule(rank)) {
     issuing.at.kernel = 0;
     PassTasks tasks = add_pass(issuing, pass);
@@ -81,6 +81,7 @@ void Passes::keep_output(const Position& at, const Pass& pass, const PassTasks& 
 
 PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
   PassTasks out;
+  issuing.cost = nullptr;
   before_kernel_(issuing.at);
   out.start = add_start(issuing, pass);
   const bool by_stage = granularity_ == Granularity::stage;
@@ -105,7 +106,7 @@ PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
   return out;
 }
 
-// Where the CPU waits for transfers, it prepares a forward while the GPU idles. And each tp rank
+// Where the CPU waits for transfers, it prepares a pass while the GPU idles. And each tp rank
 // received 1/tp of its input; without sequence parallelism every rank needs all of it.
 TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
   const Parallelism& p = step_.job().parallelism;
@@ -113,7 +114,7 @@ TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
   const int rank = issuing.at.rank;
   if (step_.ranks() == 1) return {};
   Task task = step_.task_of(pass, issuing.device, StreamKind::compute, TaskKind::host,
-                            step_.label("start of a pass"));
+                            step_.label("start of a pass", ""));
   TaskId first;
   const auto add = [&](TaskKind kind, Time time, Time communication) {
     if (time == Time{}) return;
@@ -123,20 +124,24 @@ TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
     issuing.last = step_.program().add(task);
     if (!first) first = issuing.last;
   };
-  if (pass.forward && !software.overlap_p2p)
-    add(TaskKind::host, to_time(software.host_time_per_forward), {});
+  if (!software.overlap_p2p && !software.cuda_graphs)
+    add(TaskKind::host, to_time(software.host_time_per_pass), {});
   const bool shards =
       software.scatter_gather_p2p && !p.sequence_parallel && p.tensor_model_parallel_size > 1;
   if (const auto from = step_.stage_before(rank, pass); from && shards) {
-    costs::LayerCosts& layers = costs_.models.layers;
-    const Bytes bytes = boundary(step_, layers, *from, step_.stage(rank, pass),
+    const Bytes bytes = boundary(step_, costs_.models.layers, *from, step_.stage(rank, pass),
                                  step_.micro_batch(issuing.at.replica, pass.micro_batch));
-    const Time gather = bytes.value > 0 ? layers.tp_gather(bytes) : Time{};
-    text_.assign(label_of(step_.job().model, step_.chunk(rank, pass.chunk))).append(" input");
-    task.label = step_.label(text_);
+    const Time gather = gather_time(bytes);
+    task.label = step_.label(label_of(step_.job().model, step_.chunk(rank, pass.chunk)), " input");
     add(kind_of(pass), gather, gather);
   }
   return first;
+}
+
+Time Passes::gather_time(Bytes bytes) {
+  const auto [known, added] = gathers_.try_emplace(bytes);
+  if (added && bytes.value > 0) known->second = costs_.models.layers.tp_gather(bytes);
+  return known->second;
 }
 
 Segment Passes::add_chunk(const Issuing& issuing, const Pass& pass) {
@@ -162,7 +167,7 @@ Segment Passes::add_compute(DeviceId device, const Pass& pass, const ChunkCost& 
                             const Chunk& layers) {
   const costs::KernelTotals& kernels = pass.forward ? cost.forward : cost.backward;
   Task task = step_.task_of(pass, device, StreamKind::compute, kind_of(pass),
-                            step_.label(label_of(step_.job().model, layers)));
+                            step_.label(label_of(step_.job().model, layers), ""));
   task.duration = kernels.time;
   task.communication = kernels.communication;
   if (!pass.forward) task.recompute = cost.recompute;
@@ -172,18 +177,37 @@ Segment Passes::add_compute(DeviceId device, const Pass& pass, const ChunkCost& 
   return {id, id, {}};
 }
 
+// A collective that kernels of others run beside progresses at 1 / slowdown while they do, as they
+// do themselves: the next kernel waits for so much longer.
+void Passes::hold_up(Issuing& issuing, const Pass& pass, Time beside) {
+  if (beside == Time{} || !issuing.last) return;
+  const Task& collective = step_.program().tasks()[issuing.last.value];
+  if (collective.kind != TaskKind::tp_collective) return;
+  const double slowdown = costs_.models.kernels.gemm_slowdown_beside_collective();
+  Task task = step_.task_of(pass, issuing.device, StreamKind::tp, TaskKind::tp_collective,
+                            step_.label("llm tp collective beside an encoder"));
+  task.duration =
+      std::min(scaled(beside, 1 - 1 / slowdown), scaled(collective.duration, slowdown - 1));
+  issuing.last = step_.add_after(issuing.last, task);
+}
+
 Segment Passes::add_kernels(Issuing& issuing, const PlannedLayer& planned, const Pass& pass) {
-  const costs::LayerCost& cost = costs_.models.layers.cost(
-      planned.layer, step_.micro_batch(issuing.at.replica, pass.micro_batch), planned.recompute);
+  // Most blocks of a chunk are like the one before: only the first is looked up.
+  costs::LayerCosts& layers = costs_.models.layers;
+  if (!issuing.cost || !alike(layers, issuing.cost_of, planned)) {
+    issuing.cost = &layers.cost(
+        planned.layer, step_.micro_batch(issuing.at.replica, pass.micro_batch), planned.recompute);
+    issuing.cost_of = planned;
+  }
+  const costs::LayerCost& cost = *issuing.cost;
   Segment segment{{}, {}, planned};
   const char* part = is_llm(step_.job().model, planned.layer) ? "llm " : "encoder ";
   const auto add = [&](const costs::TimedKernel& kernel, TaskKind kind) {
-    before_kernel_(issuing.at);
+    hold_up(issuing, pass, before_kernel_(issuing.at));
     ++issuing.at.kernel;
-    text_.assign(part).append(kernel.name);
     Task task = step_.task_of(
         pass, issuing.device, kernel.communication ? StreamKind::tp : StreamKind::compute,
-        kernel.communication ? TaskKind::tp_collective : kind, step_.label(text_));
+        kernel.communication ? TaskKind::tp_collective : kind, step_.label(part, kernel.name));
     task.duration = kernel.time;
     segment.last = issuing.last = step_.add_after(issuing.last, task);
     if (!segment.first) segment.first = segment.last;

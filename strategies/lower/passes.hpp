@@ -10,7 +10,7 @@
 #pragma once
 
 #include <functional>
-#include <string>
+#include <map>
 
 #include "strategies/lower/cost_source.hpp"
 #include "strategies/lower/sharded.hpp"
@@ -36,8 +36,8 @@ struct Position {
 class Passes {
  public:
   // Called before the start of every pass and before each of its kernels, so that others can issue
-  // kernels there.
-  using BeforeKernel = std::function<void(const Position&)>;
+  // kernels there; says for how long those compute.
+  using BeforeKernel = std::function<Time(const Position&)>;
 
   Passes(StepBuilder& step, const ModelledCosts& costs, ShardedLayers& sharded,
          BeforeKernel before_kernel);
@@ -49,15 +49,20 @@ class Passes {
     DeviceId device;
     Position at;
     TaskId last;  // kernel: the next one waits for it
+    // Of the layer before, in this pass.
+    const costs::LayerCost* cost;
+    PlannedLayer cost_of;
   };
   PassTasks add_pass(Issuing& issuing, const Pass& pass);
   // What a stage sends on stays in memory until its backward.
   void keep_output(const Position& at, const Pass& pass, const PassTasks& tasks);
   TaskId add_start(Issuing& issuing, const Pass& pass);
+  Time gather_time(Bytes bytes);
   Segment add_chunk(const Issuing& issuing, const Pass& pass);
   Segment add_layer(const Issuing& issuing, const PlannedLayer& layer, const Pass& pass);
   Segment add_compute(DeviceId device, const Pass& pass, const ChunkCost& cost,
                       const Chunk& layers);
+  void hold_up(Issuing& issuing, const Pass& pass, Time beside);
   Segment add_kernels(Issuing& issuing, const PlannedLayer& layer, const Pass& pass);
 
   StepBuilder& step_;
@@ -65,7 +70,7 @@ class Passes {
   ShardedLayers& sharded_;
   BeforeKernel before_kernel_;
   Granularity granularity_;
-  std::string text_;  // of the label being looked up
+  std::map<Bytes, Time> gathers_;  // of inputs that came in shards
 };
 
 }  // namespace mllmsim::lower

@@ -54,7 +54,7 @@ void add_transfers(StepBuilder& step, const std::vector<Turn>& turns, const Mess
         const int to_rank = *to % step.ranks();
         const Pass consumer{pass.forward, pass.micro_batch,
                             static_cast<std::uint32_t>(*to / step.ranks())};
-        const std::uint32_t label = step.label(pass.forward ? "activations" : "gradients");
+        const std::uint32_t label = step.label(pass.forward ? "activations" : "gradients", "");
         const auto [sent, received] = step.add_transfer(
             *message,
             step.task_of(pass, step.device(replica, rank),

@@ -8,11 +8,6 @@
 namespace mllmsim::lower {
 namespace {
 
-bool alike(const PlannedLayer& a, const PlannedLayer& b) {
-  return a.layer.kind == b.layer.kind && a.layer.module == b.layer.module &&
-         a.recompute == b.recompute;
-}
-
 void add(costs::KernelTotals& sum, const costs::KernelTotals& totals, int count) {
   sum.time += totals.time * count;
   sum.communication += totals.communication * count;
@@ -23,7 +18,8 @@ void add(costs::KernelTotals& sum, const costs::KernelTotals& totals, int count)
 }  // namespace
 
 PlanCosts::PlanCosts(const Plan& plan, costs::LayerCosts& layers)
-    : ranks_(plan.stages.size()),
+    : layers_(layers),
+      ranks_(plan.stages.size()),
       chunks_(plan.stages.front().size()),
       micro_batches_(plan.micro_batches.front().size()) {
   for (const std::vector<Chunk>& chunks : plan.stages)
@@ -70,7 +66,7 @@ PlanCosts::PlanCosts(const Plan& plan, costs::LayerCosts& layers)
 
 std::size_t PlanCosts::kind_of(const PlannedLayer& layer) const {
   std::size_t kind = 0;
-  while (kind < kinds_.size() && !alike(kinds_[kind].planned, layer)) ++kind;
+  while (kind < kinds_.size() && !alike(layers_, kinds_[kind].planned, layer)) ++kind;
   return kind;
 }
 

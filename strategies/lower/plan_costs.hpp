@@ -10,6 +10,11 @@
 
 namespace mllmsim::lower {
 
+// Whether two layers cost the same for the same micro-batch.
+inline bool alike(const costs::LayerCosts& costs, const PlannedLayer& a, const PlannedLayer& b) {
+  return costs.alike(a.layer, b.layer) && a.recompute == b.recompute;
+}
+
 // One pass of one micro-batch through one chunk.
 struct ChunkCost {
   costs::KernelTotals forward, backward;  // backward with its recompute
@@ -23,7 +28,7 @@ struct ChunkCost {
 
 class PlanCosts {
  public:
-  // Costs of the plan's micro-batches, [replica][index].
+  // Costs of the plan's micro-batches, [replica][index]. Keeps `layers`.
   PlanCosts(const Plan& plan, costs::LayerCosts& layers);
 
   const ChunkCost& chunk(std::size_t replica, std::size_t micro_batch, std::size_t rank,
@@ -48,6 +53,7 @@ class PlanCosts {
   };
   std::size_t kind_of(const PlannedLayer& layer) const;
 
+  const costs::LayerCosts& layers_;
   std::size_t ranks_, chunks_, micro_batches_;
   std::vector<Kind> kinds_;
   // Runs of layers of one kind, in order: kind and count, by chunk.

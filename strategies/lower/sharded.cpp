@@ -4,17 +4,17 @@
 
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/base/errors.hpp"
-#include "strategies/lower/groups.hpp"
 #include "strategies/lower/parameters.hpp"
 
 namespace mllmsim::lower {
 
-Time ShardedLayers::time_of(costs::CollectiveOp op, std::int64_t bytes) {
-  const auto [at, added] = times_.try_emplace({op, bytes});
+Time ShardedLayers::time_of(Communication::Among among, costs::CollectiveOp op,
+                            std::int64_t bytes) {
+  const auto [at, added] = times_.try_emplace({among, op, bytes});
   if (added && bytes > 0) {
-    const Job& job = step_.job();
-    const costs::GroupShape shape = shape_of(dp_groups(job.parallelism, 0), job.cluster);
-    at->second = to_time(costs_.kernels.collective({op, Bytes{bytes}, shape}).time);
+    const int pieces = step_.job().software.zero3_collectives_per_layer;
+    const costs::Collective piece{op, Bytes{bytes / pieces}, communication_.shape(0, among)};
+    at->second = to_time(costs_.kernels.collective(piece).time * static_cast<double>(pieces));
   }
   return at->second;
 }
@@ -27,28 +27,39 @@ void ShardedLayers::slow_beside_collectives(DeviceId device, const Pass& pass, S
     if (Program::kind_of(task.stream) == StreamKind::compute)
       computing += task.duration - task.communication;
   }
-  const Precision& precision = step_.job().software.precision;
-  const auto bytes = [&](std::int64_t each, bool only_trained) {
-    return each * parameters_per_gpu(step_.job(), segment.layer, only_trained);
-  };
-  Time beside = time_of(costs::CollectiveOp::all_gather, bytes(precision.parameter_bytes, false));
-  if (!pass.forward)
-    beside += time_of(costs::CollectiveOp::reduce_scatter,
-                      bytes(precision.sharded_grad_bytes_per_parameter, true));
+  const Job& job = step_.job();
+  using Among = Communication::Among;
+  Time beside{};
+  if (gathers(!pass.forward))
+    beside = time_of(gathered_among(!pass.forward), costs::CollectiveOp::all_gather,
+                     gathered_layer_bytes(job, segment.layer, false));
+  if (!pass.forward) {
+    const std::int64_t bytes = job.software.precision.sharded_grad_bytes_per_parameter *
+                               parameters_per_gpu(job, segment.layer, true);
+    beside += time_of(Among::shards, costs::CollectiveOp::reduce_scatter, bytes);
+    if (job.parallelism.data_parallel_replicate_degree > 1)
+      beside += time_of(Among::copies, costs::CollectiveOp::all_reduce,
+                        bytes / job.parallelism.shard_ranks());
+  }
   const Time lost = std::min(scaled(computing, slowdown - 1), scaled(beside, 1 - 1 / slowdown));
   if (lost == Time{}) return;
   Task task = step_.task_of(pass, device, StreamKind::compute,
                             pass.forward ? TaskKind::forward : TaskKind::backward,
-                            step_.label("slowed by dp collectives"));
+                            step_.label("slowed by dp collectives", ""));
   task.duration = lost;
   segment.last = step_.add_after(segment.last, task);
 }
 
 void ShardedLayers::add_collectives() {
-  if (step_.job().parallelism.data_parallel_size == 1) return;
+  if (step_.job().parallelism.gradient_ranks() == 1) return;
   check(step_.ranks() == 1, "sharded parameters need a single pipeline rank");
   const auto ahead = static_cast<std::size_t>(step_.job().software.zero3_prefetch_layers) + 1;
   const Precision& precision = step_.job().software.precision;
+  const Software& software = step_.job().software;
+  CollectivePieces pieces{software.zero3_collectives_per_layer, {}};
+  if (software.zero3_tensor_per_rank)
+    pieces.further = software.host_time_per_kernel *
+                     static_cast<double>(step_.job().parallelism.data_parallel_size);
   Program& program = step_.program();
 
   // The same sequence of layers on every replica: collectives match by position.
@@ -61,27 +72,40 @@ void ShardedLayers::add_collectives() {
         if (r == 0) backward.push_back(!pass.forward);
       }
 
+  // The backward of a forward's layer, which comes before any other micro-batch.
+  const std::size_t layers = step_.tasks_of(0, 0, step_.schedule(0).front()).segments.size();
+  const auto last_use = [&](std::size_t i) {
+    if (gathers(true) || backward[i]) return i;
+    const std::size_t begin = i / (2 * layers) * 2 * layers;
+    return begin + 2 * layers - 1 - (i - begin);
+  };
   const auto gather = [&](std::size_t i) {
-    const std::int64_t bytes =
-        precision.parameter_bytes * parameters_per_gpu(step_.job(), sequence[0][i].layer, false);
-    const auto tasks = communication_.add_collective(0, costs::CollectiveOp::all_gather, bytes);
+    if (!gathers(backward[i])) return;
+    const std::int64_t bytes = gathered_layer_bytes(step_.job(), sequence[0][i].layer, false);
+    const auto tasks = communication_.add_collective(
+        0, gathered_among(backward[i]), costs::CollectiveOp::all_gather, bytes, pieces);
     for (std::size_t r = 0; r < tasks.size(); ++r) {
       if (i >= ahead) program.add_dependency(sequence[r][i - ahead].last, tasks[r]);
       program.add_dependency(tasks[r], sequence[r][i].first);
       program.add_memory(tasks[r], bytes, 0);
-      program.add_memory(sequence[r][i].last, 0, -bytes);
+      program.add_memory(sequence[r][last_use(i)].last, 0, -bytes);
     }
   };
   const auto scatter = [&](std::size_t i) {
     const std::int64_t bytes = precision.sharded_grad_bytes_per_parameter *
                                parameters_per_gpu(step_.job(), sequence[0][i].layer, true);
     if (bytes == 0) return;
-    const auto tasks = communication_.add_collective(0, costs::CollectiveOp::reduce_scatter, bytes);
+    const auto tasks = communication_.add_collective(
+        0, Communication::Among::shards, costs::CollectiveOp::reduce_scatter, bytes, pieces);
     for (std::size_t r = 0; r < tasks.size(); ++r) {
       program.add_dependency(sequence[r][i].last, tasks[r]);
       program.add_memory(sequence[r][i].first, bytes, 0);
       program.add_memory(tasks[r], 0, -bytes);
     }
+    const Parallelism& p = step_.job().parallelism;
+    if (p.data_parallel_replicate_degree > 1)  // behind it on the same stream
+      communication_.add_collective(0, Communication::Among::copies,
+                                    costs::CollectiveOp::all_reduce, bytes / p.shard_ranks());
   };
   const std::size_t n = sequence.front().size();
   for (std::size_t i = 0; i < std::min(ahead, n); ++i) gather(i);

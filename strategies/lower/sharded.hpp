@@ -1,12 +1,18 @@
 // zero_stage 3: every GPU holds 1/dp of each layer. Each pass gathers a layer's parameters just
 // before its use and backwards scatter its gradients, all replicas together, for every micro-batch.
 //
+// With data_parallel_replicate_degree the groups are parts of the replicas (HSDP): shards are
+// gathered and scattered inside a part, and the scattered gradients then all-reduced between parts.
+// Without reshard_after_forward a layer's parameters stay from its forward to its backward. With
+// zero_hpz_partition_size backwards gather among so many neighbours (ZeRO++).
+//
 // The gather of a layer may start when the layer zero3_prefetch_layers + 1 before it is done, which
 // bounds how many gathered layers are in memory. Gathers and scatters of a device share its dp
 // stream, in the order they are issued. They take SMs from the layers beside them.
 #pragma once
 
 #include <map>
+#include <tuple>
 
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "strategies/lower/communication.hpp"
@@ -28,12 +34,20 @@ class ShardedLayers {
   void add_collectives();
 
  private:
-  Time time_of(costs::CollectiveOp op, std::int64_t bytes);
+  bool gathers(bool backward) const {
+    return !backward || step_.job().parallelism.reshard_after_forward;
+  }
+  Communication::Among gathered_among(bool backward) const {
+    return backward && step_.job().parallelism.zero_hpz_partition_size > 1
+               ? Communication::Among::neighbours
+               : Communication::Among::shards;
+  }
+  Time time_of(Communication::Among among, costs::CollectiveOp op, std::int64_t bytes);
 
   StepBuilder& step_;
   const CostContext& costs_;
   Communication& communication_;
-  std::map<std::pair<costs::CollectiveOp, std::int64_t>, Time> times_;  // by bytes
+  std::map<std::tuple<Communication::Among, costs::CollectiveOp, std::int64_t>, Time> times_;
 };
 
 }  // namespace mllmsim::lower

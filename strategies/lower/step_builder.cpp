@@ -15,6 +15,17 @@ StepBuilder::StepBuilder(const Job& job, const Plan& plan)
     schedules_.push_back(mllmsim::schedule(plan.schedule, ranks(), static_cast<int>(chunks()),
                                            micro_batches(), rank));
   passes_.resize(std::size_t{program_.devices()} * micro_batches() * chunks() * 2);
+  // By stage: a pass, its start, both sides of its transfer; what waits for them.
+  program_.reserve(4 * passes_.size(), 4 * passes_.size());
+}
+
+std::uint32_t StepBuilder::label(const char* part, std::string_view name) {
+  const auto address = [](const char* text) { return reinterpret_cast<std::uintptr_t>(text); };
+  KnownLabel& known =
+      known_labels_[(address(part) * 7 + address(name.data())) / 4 % known_labels_.size()];
+  if (known.part != part || known.name != name.data())
+    known = {part, name.data(), program_.label(std::string(part).append(name))};
+  return known.label;
 }
 
 std::optional<int> StepBuilder::stage_before(int rank, const Pass& pass) const {
@@ -53,7 +64,7 @@ TaskId StepBuilder::add_after(TaskId previous, const Task& task) {
 }
 
 StepBuilder::Transfer StepBuilder::add_transfer(const Message& message, Task send, Task receive) {
-  const TransferId transfer = program_.add_transfer(message.links);
+  const TransferId transfer = program_.add_transfer(message.route, message.factor);
   for (Task* side : {&send, &receive}) {
     side->duration = message.time;
     side->bytes = message.bytes;

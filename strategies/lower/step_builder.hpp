@@ -6,6 +6,8 @@
 // join theirs to them.
 #pragma once
 
+#include <array>
+#include <boost/container/small_vector.hpp>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -23,7 +25,7 @@ struct Segment {
 };
 
 struct PassTasks {
-  std::vector<Segment> segments;
+  boost::container::small_vector<Segment, 1> segments;  // one: a whole chunk
   TaskId start{};  // what comes before the first layer; may be nothing
   TaskId first() const { return start ? start : segments.front().first; }
   TaskId last() const { return segments.back().last; }
@@ -33,7 +35,8 @@ struct PassTasks {
 struct Message {
   Time time{};  // alone on its links
   Bytes bytes{};
-  std::vector<LinkUse> links;
+  RouteId route;      // none: no links
+  double factor = 1;  // of what the route puts on its links
 };
 
 class StepBuilder {
@@ -85,6 +88,8 @@ class StepBuilder {
   Program& program() { return program_; }
   const Program& program() const { return program_; }
   std::uint32_t label(std::string_view text) { return program_.label(text); }
+  // Of both texts together, which are static: known by where they are once they were looked up.
+  std::uint32_t label(const char* part, std::string_view name);
 
   // A task of one pass, without a duration. Not added yet.
   Task task_of(const Pass& pass, DeviceId device, StreamKind stream, TaskKind kind,
@@ -101,6 +106,12 @@ class StepBuilder {
   const Job& job_;
   const Plan& plan_;
   Program program_;
+  // The labels looked up last, each at a place that its texts' addresses give.
+  struct KnownLabel {
+    const char *part = nullptr, *name = nullptr;
+    std::uint32_t label = 0;
+  };
+  std::array<KnownLabel, 256> known_labels_{};
   std::vector<std::vector<Pass>> schedules_;  // by rank
   std::vector<PassTasks> passes_;             // by replica, rank, micro-batch, chunk, direction
 };

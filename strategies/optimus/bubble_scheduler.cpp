@@ -76,10 +76,10 @@ class Scheduler {
   // Returns by how much the latest wave comes too late for the LLM (or, before all, for its rank).
   Time place_forwards(Time early) {
     early_ = early;
-    gaps_.clear();
-    for (const RankTimeline& r : llm_.ranks)
-      gaps_.push_back(before_all_ ? RankGaps{free_from(-kAlways), free_from(-kAlways)}
-                                  : RankGaps{GapList(r.compute), GapList(r.tp)});
+    if (before_all_)
+      gaps_.assign(llm_.ranks.size(), {free_from(-kAlways), free_from(-kAlways)});
+    else
+      gaps_ = open_gaps();
     std::vector<Group> groups(static_cast<std::size_t>(work_.groups));
     waves_.clear();
     forwards_.clear();
@@ -222,9 +222,16 @@ class Scheduler {
   }
 
   void open_all_gaps() {
-    gaps_.clear();
-    for (const RankTimeline& r : llm_.ranks) gaps_.push_back({GapList(r.compute), GapList(r.tp)});
+    gaps_ = open_gaps();
     for (const PlacedWave& wave : forwards_) occupy(wave);
+  }
+
+  // The LLM's, before anything is placed.
+  const std::vector<RankGaps>& open_gaps() {
+    if (open_gaps_.empty())
+      for (const RankTimeline& r : llm_.ranks)
+        open_gaps_.push_back({GapList(r.compute), GapList(r.tp)});
+    return open_gaps_;
   }
 
   // What a wave takes is no gap any more.
@@ -260,7 +267,7 @@ class Scheduler {
   const LlmTimeline& llm_;
   bool coarse_, before_all_ = true, with_order_ = false;
   std::size_t most_waves_;
-  std::vector<RankGaps> gaps_;
+  std::vector<RankGaps> gaps_, open_gaps_;
   Time early_{};
   std::vector<EncoderWave> waves_;
   std::vector<PlacedWave> forwards_, backwards_;

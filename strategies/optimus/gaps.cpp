@@ -10,8 +10,10 @@ constexpr std::size_t kBlock = 64;  // gaps of a new block; twice as many are cu
 }  // namespace
 
 GapList::Block::Block(std::vector<Gap> of)
-    : gaps(std::move(of)), longest{-1}, longest_tp_bubble{-1} {
-  for (const Gap& g : gaps) {
+    : gaps(std::make_shared<const std::vector<Gap>>(std::move(of))),
+      longest{-1},
+      longest_tp_bubble{-1} {
+  for (const Gap& g : *gaps) {
     Time& most = g.tp_bubble ? longest_tp_bubble : longest;
     most = std::max(most, g.to - g.from);
   }
@@ -27,7 +29,7 @@ GapList::GapList(const std::vector<Gap>& gaps) {
 }
 
 std::size_t GapList::block_at(Time time, std::size_t from) const {
-  const auto ends_by = [&](const Block& b) { return b.gaps.back().to <= time; };
+  const auto ends_by = [&](const Block& b) { return b.gaps->back().to <= time; };
   std::size_t step = 1;  // most often it is near
   while (from + step < blocks_.size() && ends_by(blocks_[from + step])) from += step, step *= 2;
   const auto begin = blocks_.begin() + static_cast<std::ptrdiff_t>(from);
@@ -37,9 +39,9 @@ std::size_t GapList::block_at(Time time, std::size_t from) const {
 }
 
 std::size_t GapList::gap_at(const Block& block, Time time) {
-  return static_cast<std::size_t>(std::partition_point(block.gaps.begin(), block.gaps.end(),
+  return static_cast<std::size_t>(std::partition_point(block.gaps->begin(), block.gaps->end(),
                                                        [&](const Gap& g) { return g.to <= time; }) -
-                                  block.gaps.begin());
+                                  block.gaps->begin());
 }
 
 void GapList::take(std::span<const Gap> taken) {
@@ -51,11 +53,11 @@ void GapList::take(std::span<const Gap> taken) {
 
 // Returns how many of `taken` lie in the block.
 std::size_t GapList::take_from_block(std::size_t at, std::span<const Gap> taken) {
-  const std::vector<Gap> before = std::move(blocks_[at].gaps);
+  const std::shared_ptr<const std::vector<Gap>> before = blocks_[at].gaps;
   std::vector<Gap> left;
-  left.reserve(before.size() + taken.size());
+  left.reserve(before->size() + std::min(taken.size(), before->size()));
   std::size_t next = 0;
-  for (Gap g : before) {
+  for (Gap g : *before) {
     for (; next < taken.size() && taken[next].from < g.to; ++next) {
       if (taken[next].from > g.from) left.push_back({g.from, taken[next].from, g.tp_bubble});
       g.from = taken[next].to;
@@ -78,7 +80,7 @@ std::size_t GapList::take_from_block(std::size_t at, std::span<const Gap> taken)
 
 std::vector<Gap> GapList::gaps() const {
   std::vector<Gap> all;
-  for (const Block& b : blocks_) all.insert(all.end(), b.gaps.begin(), b.gaps.end());
+  for (const Block& b : blocks_) all.insert(all.end(), b.gaps->begin(), b.gaps->end());
   return all;
 }
 
@@ -90,9 +92,10 @@ GapCursor::GapCursor(const GapList& gaps, Time from)
 Gap GapCursor::place(Time earliest, Time duration, Time slowed) {
   for (;; ++block_, gap_ = 0) {
     const GapList::Block& block = gaps_.blocks_[block_];
-    if (!block.may_fit(duration, slowed) || block.gaps.back().to < earliest) continue;
-    for (; gap_ < block.gaps.size(); ++gap_) {
-      const Gap& g = block.gaps[gap_];
+    if (!block.may_fit(duration, slowed) || block.gaps->back().to < earliest) continue;
+    const std::vector<Gap>& gaps = *block.gaps;
+    for (; gap_ < gaps.size(); ++gap_) {
+      const Gap& g = gaps[gap_];
       const Time start = std::max({g.from, free_, earliest});
       const Time end = start + (g.tp_bubble ? slowed : duration);
       if (end > g.to) continue;

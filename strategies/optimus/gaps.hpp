@@ -7,6 +7,7 @@
 // over a block whose longest gap is too short, and taking a place touches its block alone.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -41,7 +42,7 @@ class GapList {
     bool may_fit(Time duration, Time slowed) const {
       return longest >= duration || longest_tp_bubble >= slowed;
     }
-    std::vector<Gap> gaps;  // never empty
+    std::shared_ptr<const std::vector<Gap>> gaps;  // never empty; lists that were copied share it
     Time longest{}, longest_tp_bubble{};
   };
   // The block with the first gap that ends after `time`; looks from block `from` on.

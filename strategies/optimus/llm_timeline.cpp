@@ -10,6 +10,13 @@ RankTimeline rank_timeline(const Program& program, const Timeline& timeline,
   Time compute_free = -kAlways, tp_free = -kAlways;
   for (std::uint32_t p = 0; p < passes.size(); ++p) {
     std::uint32_t kernel = 0;
+    if (passes[p].start)
+      for (std::uint32_t t = passes[p].start.value; t < passes[p].first.value; ++t) {
+        if (program.tasks()[t].kind != TaskKind::host) continue;
+        if (timeline.start[t] > compute_free)
+          out.compute.push_back({compute_free, timeline.start[t], false});
+        compute_free = timeline.end[t];
+      }
     for (std::uint32_t t = passes[p].first.value; t <= passes[p].last.value; ++t) {
       const Time start = timeline.start[t], end = timeline.end[t];
       const bool tp = Program::kind_of(program.tasks()[t].stream) == StreamKind::tp;

@@ -1,5 +1,8 @@
 // When the LLM alone computes and communicates on each rank, and when it leaves a stream free.
 //
+// A GPU that idles because its CPU prepares a pass has no bubble: who would launch an encoder's
+// kernels is busy.
+//
 // Times are those of the simulated step without encoders. Work put before the LLM's computation has
 // negative times: a step that starts S earlier has S more room there.
 #pragma once

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "sim/base/errors.hpp"
 
@@ -107,10 +108,119 @@ std::vector<std::size_t> least_squares(const Runs& runs, std::size_t parts, doub
 
 }  // namespace
 
-std::vector<std::size_t> balanced_cut(const std::vector<double>& weights, std::size_t parts) {
+std::vector<std::size_t> balanced_cut(const std::vector<double>& weights, std::size_t parts,
+                                      double slack) {
   check(parts >= 1 && parts <= weights.size(), "a cut needs as many layers as parts");
   const Runs runs(weights);
-  return least_squares(runs, parts, lightest_maximum(runs, parts) * (1 + 1e-12));
+  return least_squares(runs, parts, lightest_maximum(runs, parts) * (1 + slack + 1e-12));
+}
+
+std::vector<std::size_t> cut_by_chunks(const std::vector<double>& weights, std::size_t ranks,
+                                       std::size_t chunks) {
+  const std::size_t n = weights.size();
+  check(n >= ranks * chunks, "a cut needs as many layers as parts");
+  const Runs runs(weights);
+  // The heaviest of `ranks` parts of layers [i, j), to within 1e-9 of it.
+  const auto heaviest = [&](std::size_t i, std::size_t j) {
+    double low = runs.weight(i, j) / static_cast<double>(ranks), high = runs.weight(i, j);
+    for (std::size_t k = i; k < j; ++k) low = std::max(low, weights[k]);
+    const auto fits = [&](double limit) {
+      std::size_t at = i;
+      for (std::size_t part = 0; part < ranks && at < j; ++part)
+        at = std::min(j, runs.end_from(at, limit));
+      return at == j;
+    };
+    if (fits(low)) return low;
+    while (high - low > 1e-9 * high) {
+      const double middle = (low + high) / 2;
+      (fits(middle) ? high : low) = middle;
+    }
+    return high;
+  };
+  // best[j]: the least sum of the first j layers in c chunks.
+  const std::size_t longest = n - ranks * (chunks - 1);
+  std::vector<std::vector<double>> window(n + 1);  // [i][j - i - ranks]
+  for (std::size_t i = 0; i + ranks <= n; ++i)
+    for (std::size_t j = i + ranks; j <= std::min(n, i + longest); ++j)
+      window[i].push_back(heaviest(i, j));
+  std::vector<double> best(n + 1, kInfinity);
+  best[0] = 0;
+  std::vector<std::vector<std::size_t>> from(chunks, std::vector<std::size_t>(n + 1, 0));
+  for (std::size_t c = 0; c < chunks; ++c) {
+    std::vector<double> next(n + 1, kInfinity);
+    for (std::size_t i = 0; i + ranks <= n; ++i)
+      for (std::size_t w = 0; best[i] < kInfinity && w < window[i].size(); ++w) {
+        const std::size_t j = i + ranks + w;
+        if (best[i] + window[i][w] >= next[j] * (1 - 1e-9)) continue;
+        next[j] = best[i] + window[i][w];
+        from[c][j] = i;
+      }
+    best = std::move(next);
+  }
+  std::vector<std::size_t> sizes(ranks * chunks);
+  for (std::size_t c = chunks, end = n; c-- > 0;) {
+    const std::size_t begin = from[c][end];
+    const auto at = [&](std::size_t k) { return weights.begin() + static_cast<std::ptrdiff_t>(k); };
+    const auto parts = balanced_cut(std::vector<double>(at(begin), at(end)), ranks);
+    std::copy(parts.begin(), parts.end(), sizes.begin() + static_cast<std::ptrdiff_t>(c * ranks));
+    end = begin;
+  }
+  return sizes;
+}
+
+std::vector<std::size_t> even_ranks(const std::vector<double>& weights,
+                                    std::vector<std::size_t> sizes, std::size_t ranks) {
+  std::vector<double> sums(ranks, 0);
+  std::vector<std::size_t> first;  // layer of each part
+  for (std::size_t k = 0, at = 0; k < sizes.size(); at += sizes[k++]) {
+    first.push_back(at);
+    for (std::size_t i = at; i < at + sizes[k]; ++i) sums[k % ranks] += weights[i];
+  }
+  using Value = std::pair<double, double>;
+  const auto value = [&] {
+    Value v{0, 0};
+    for (const double s : sums) v = {std::max(v.first, s), v.second + s * s};
+    return v;
+  };
+  const auto better = [](const Value& a, const Value& b) {
+    constexpr double kLess = 1 - 1e-9;  // rounding is no improvement
+    if (a.first < b.first * kLess) return true;
+    return a.first <= b.first / kLess && a.second < b.second * kLess;
+  };
+  // Layers that go from part k to the next (+1) or come from it (-1).
+  struct Move {
+    std::size_t k = 0;
+    int direction = 0;
+  };
+  const auto shift = [&](const Move& m) {
+    const std::size_t from = m.direction > 0 ? m.k : m.k + 1, to = m.direction > 0 ? m.k + 1 : m.k;
+    const double w = weights[m.direction > 0 ? first[m.k + 1] - 1 : first[m.k + 1]];
+    sums[from % ranks] -= w;
+    sums[to % ranks] += w;
+    --sizes[from];
+    ++sizes[to];
+    if (m.direction > 0)
+      --first[m.k + 1];
+    else
+      ++first[m.k + 1];
+  };
+  for (Value now = value();;) {
+    Move best;
+    Value least = now;
+    for (std::size_t k = 0; k + 1 < sizes.size(); ++k)
+      for (const int direction : {1, -1}) {
+        if (sizes[direction > 0 ? k : k + 1] == 1) continue;
+        shift({k, direction});
+        if (const Value v = value(); better(v, least)) {
+          least = v;
+          best = {k, direction};
+        }
+        shift({k, -direction});
+      }
+    if (best.direction == 0) return sizes;
+    shift(best);
+    now = least;
+  }
 }
 
 }  // namespace mllmsim::plans

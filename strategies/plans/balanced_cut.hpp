@@ -12,7 +12,22 @@
 
 namespace mllmsim::plans {
 
-// Sizes of `parts` non-empty parts. No weight is negative.
-std::vector<std::size_t> balanced_cut(const std::vector<double>& weights, std::size_t parts);
+// Sizes of `parts` non-empty parts. No weight is negative. With `slack`, the most even of all cuts
+// whose heaviest part is at most that much heavier than it must be.
+std::vector<std::size_t> balanced_cut(const std::vector<double>& weights, std::size_t parts,
+                                      double slack = 0);
+
+// For interleaved schedules: part k is chunk k / ranks of rank k % ranks, and most of the time all
+// ranks work on the same chunk, so that a round of micro-batches takes
+//   sum over chunks of the heaviest of their `ranks` parts.
+// The cut with the least such sum, exactly, by dynamic programming over where chunks begin; each
+// chunk is cut as above. A small change of weights changes the sum by as little.
+std::vector<std::size_t> cut_by_chunks(const std::vector<double>& weights, std::size_t ranks,
+                                       std::size_t chunks);
+
+// Part k belongs to rank k % ranks. Moves single layers over cuts as long as that makes the
+// heaviest rank lighter, or ranks more even (sum of squares) with the heaviest as it is.
+std::vector<std::size_t> even_ranks(const std::vector<double>& weights,
+                                    std::vector<std::size_t> sizes, std::size_t ranks);
 
 }  // namespace mllmsim::plans

@@ -17,15 +17,20 @@ std::vector<std::size_t> cut_by_parameters(const Job& job, const std::vector<Lay
   return balanced_cut(weights, parts);
 }
 
-std::vector<std::size_t> cut_by_time(const Job& job, costs::LayerCosts& layer_costs,
-                                     const std::vector<Layer>& layers, const MicroBatch& mb,
-                                     std::size_t parts) {
+std::vector<double> layer_times(const Job& job, costs::LayerCosts& layer_costs,
+                                const std::vector<Layer>& layers, const MicroBatch& mb) {
   std::vector<double> seconds;
   for (const Layer& layer : layers) {
     const costs::LayerTotals t = layer_costs.total(layer, mb, recompute_of(job, layer));
     seconds.push_back(to_seconds(t.forward.time + t.recompute.time + t.backward.time).value);
   }
-  return balanced_cut(seconds, parts);
+  return seconds;
+}
+
+std::vector<std::size_t> cut_by_time(const Job& job, costs::LayerCosts& layer_costs,
+                                     const std::vector<Layer>& layers, const MicroBatch& mb,
+                                     std::size_t parts) {
+  return balanced_cut(layer_times(job, layer_costs, layers, mb), parts);
 }
 
 std::vector<std::size_t> block_groups(const std::vector<Layer>& layers) {

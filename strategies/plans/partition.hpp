@@ -13,7 +13,11 @@ namespace mllmsim::plans {
 std::vector<std::size_t> cut_by_parameters(const Job& job, const std::vector<Layer>& layers,
                                            std::size_t parts);
 
-// The largest part takes as little time as can be: forward, recompute and backward of `mb`.
+// Forward, recompute and backward of `mb`, of each layer, in seconds.
+std::vector<double> layer_times(const Job& job, costs::LayerCosts& layer_costs,
+                                const std::vector<Layer>& layers, const MicroBatch& mb);
+
+// The largest part takes as little time as can be.
 std::vector<std::size_t> cut_by_time(const Job& job, costs::LayerCosts& layer_costs,
                                      const std::vector<Layer>& layers, const MicroBatch& mb,
                                      std::size_t parts);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "sim/base/errors.hpp"
 #include "strategies/data/packing/best_fit.hpp"
@@ -57,6 +58,52 @@ TokenBatch tiles_of(const Encoder& encoder, std::int64_t tiles) {
   return {{{encoder.tokens_per_tile, tiles}}};
 }
 
+struct MediaLoad {
+  std::int64_t sequences = 0, tokens = 0;
+};
+
+MediaLoad media_load(std::span<const data::Media> media, std::span<const data::SampleIndex> group) {
+  MediaLoad load;
+  for (const data::SampleIndex i : group) {
+    load.sequences += media[i].sequences;
+    load.tokens += media[i].tokens;
+  }
+  return load;
+}
+
+// So many tokens in sequences of nearly equal length, none of them lost.
+void add_sequences(std::map<std::int64_t, std::int64_t>& counts, const MediaLoad& load) {
+  if (load.sequences == 0) return;
+  const std::int64_t length = load.tokens / load.sequences, longer = load.tokens % load.sequences;
+  if (load.sequences > longer) counts[length] += load.sequences - longer;
+  if (longer > 0) counts[length + 1] += longer;
+}
+
+TokenBatch sequences_of(const std::map<std::int64_t, std::int64_t>& counts) {
+  TokenBatch batch;
+  for (const auto& [length, count] : counts) batch.groups.push_back({length, count});
+  return batch;
+}
+
+TokenBatch media_batch(std::span<const data::Media> media,
+                       std::span<const data::SampleIndex> group) {
+  std::map<std::int64_t, std::int64_t> counts;
+  for (const data::SampleIndex i : group)
+    add_sequences(counts, {media[i].sequences, media[i].tokens});
+  return sequences_of(counts);
+}
+
+// One batch for all micro-batches of a pass: `take` makes of their loads what it needs.
+template <class Take>
+TokenBatch media_of_pass(std::span<const data::Media> media, const data::Batches& pass, Take take) {
+  MediaLoad load;
+  for (std::size_t m = 0; m < pass.micro_batches.size(); ++m)
+    load = take(load, media_load(media, pass.micro_batches[m]));
+  std::map<std::int64_t, std::int64_t> counts;
+  add_sequences(counts, load);
+  return sequences_of(counts);
+}
+
 }  // namespace
 
 data::Batches batches_of(const Job& job, data::Batching batching) {
@@ -84,12 +131,15 @@ data::Batches batches_of(const Job& job, data::Batching batching) {
 }
 
 MicroBatch micro_batch_of(const Model& model, std::span<const data::Sample> samples,
-                          std::span<const data::SampleIndex> group, data::Joining joining) {
+                          std::span<const data::SampleIndex> group, data::Joining joining,
+                          std::span<const std::vector<data::Media>> media) {
   MicroBatch mb;
   mb.samples = static_cast<std::int64_t>(group.size());
   const data::Load load = data::load_of(samples, group, joining);
   mb.encoders.reserve(model.encoders.size());
-  for (const Encoder& e : model.encoders) mb.encoders.push_back(tiles_of(e, load.tiles));
+  for (std::size_t e = 0; e < model.encoders.size(); ++e)
+    mb.encoders.push_back(media.empty() ? tiles_of(model.encoders[e], load.tiles)
+                                        : media_batch(media[e], group));
   if (joining == data::Joining::padded) {
     mb.llm.groups = {{load.tokens / mb.samples, mb.samples}};
     return mb;
@@ -106,8 +156,8 @@ std::vector<std::vector<MicroBatch>> micro_batches_of(const Job& job, const data
     auto& replica = out[static_cast<std::size_t>(rank)];
     replica.reserve(static_cast<std::size_t>(pass.micro_batches_per_rank));
     for (std::int64_t i = 0; i < pass.micro_batches_per_rank; ++i)
-      replica.push_back(
-          micro_batch_of(job.model, job.data.set->samples, pass.at(step, i, rank), pass.joining));
+      replica.push_back(micro_batch_of(job.model, job.data.set->samples, pass.at(step, i, rank),
+                                       pass.joining, job.data.set->media));
   }
   return out;
 }
@@ -133,7 +183,13 @@ MicroBatch largest_micro_batch(const Job& job, const data::Batches& pass) {
   }
   MicroBatch mb;
   mb.samples = sequences;
-  for (const Encoder& e : job.model.encoders) mb.encoders.push_back(tiles_of(e, most.tiles));
+  const auto larger = [](const MediaLoad& a, const MediaLoad& b) {
+    return a.tokens < b.tokens ? b : a;
+  };
+  for (std::size_t e = 0; e < job.model.encoders.size(); ++e)
+    mb.encoders.push_back(job.data.set->media.empty()
+                              ? tiles_of(job.model.encoders[e], most.tiles)
+                              : media_of_pass(job.data.set->media[e], pass, larger));
   mb.llm.groups = {{most.tokens / sequences, sequences}};
   return mb;
 }
@@ -151,7 +207,20 @@ MicroBatch mean_micro_batch(const Job& job, const data::Batches& pass) {
   const auto mean = [&](auto n) { return std::llround(static_cast<double>(n) / count); };
   MicroBatch mb;
   mb.samples = std::max<std::int64_t>(1, mean(members));
-  for (const Encoder& e : job.model.encoders) mb.encoders.push_back(tiles_of(e, mean(sum.tiles)));
+  const auto sum_of = [](const MediaLoad& a, const MediaLoad& b) {
+    return MediaLoad{a.sequences + b.sequences, a.tokens + b.tokens};
+  };
+  for (std::size_t e = 0; e < job.model.encoders.size(); ++e) {
+    if (job.data.set->media.empty()) {
+      mb.encoders.push_back(tiles_of(job.model.encoders[e], mean(sum.tiles)));
+      continue;
+    }
+    const TokenBatch all = media_of_pass(job.data.set->media[e], pass, sum_of);
+    std::map<std::int64_t, std::int64_t> counts;
+    add_sequences(counts, {std::max<std::int64_t>(all.tokens() > 0, mean(all.sequences())),
+                           mean(all.tokens())});
+    mb.encoders.push_back(sequences_of(counts));
+  }
   mb.llm.groups = {{std::max<std::int64_t>(1, mean(sum.tokens) / mb.samples), mb.samples}};
   return mb;
 }

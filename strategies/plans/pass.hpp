@@ -20,8 +20,10 @@ data::Batches batches_of(const Job& job, data::Batching batching);
 inline data::Batches batches_of(const Job& job) { return batches_of(job, job.data.batching); }
 
 // What an encoder and the LLM see of one micro-batch. Padded: all sequences as long as the longest.
+// media: of the samples, by encoder; none: tiles.
 MicroBatch micro_batch_of(const Model& model, std::span<const data::Sample> samples,
-                          std::span<const data::SampleIndex> group, data::Joining joining);
+                          std::span<const data::SampleIndex> group, data::Joining joining,
+                          std::span<const std::vector<data::Media>> media = {});
 
 // [replica][position] of one step.
 std::vector<std::vector<MicroBatch>> micro_batches_of(const Job& job, const data::Batches& pass,

@@ -126,13 +126,14 @@ StageFigures stage_row(const Run& run, std::size_t rank) {
 }
 
 void measure_work(const Run& run, Outcome& out) {
-  const double tp = run.job.parallelism.tensor_model_parallel_size;
+  const double ranks =
+      run.job.parallelism.tensor_model_parallel_size * run.job.parallelism.context_parallel_size;
   std::array<Time, costs::kSources> sources{};
   Time time{};
   for (const MeasuredStep& s : run.steps) {
     const double weight = run.weight() / run.step_count();
     out.model_flops += s.work.model_flops * weight;
-    out.hardware_flops += s.work.kernels.flops * (tp * weight);
+    out.hardware_flops += s.work.kernels.flops * (ranks * weight);
     for (std::size_t i = 0; i < costs::kSources; ++i) sources[i] += s.work.kernels.by_source[i];
     time += s.work.kernels.time;
   }

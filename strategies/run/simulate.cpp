@@ -80,7 +80,8 @@ Outcome simulate(const Job& asked, const costs::KernelCosts& kernels, const RunO
   else
     steps.push_back(run::measure_step(job, plan, costs, 0, shown_step(options)));
   const auto replayed = run::replay_ranks(job, plan, costs.layers, steps);
-  Outcome out = run::measure(job, plan, std::move(steps), kernels.peak(), replayed);
+  Outcome out = run::measure(job, plan, std::move(steps),
+                             kernels.peak(job.software.precision.format), replayed);
   out.planning = Seconds{planning.count()};
   return out;
 }

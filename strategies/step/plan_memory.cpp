@@ -4,28 +4,41 @@
 
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/lower/lower.hpp"
+#include "strategies/lower/tied_embedding.hpp"
 
 namespace mllmsim::step {
 namespace {
 
-// A head that is tied to the embedding of another stage works with a copy of it.
-std::int64_t copied_embedding(const Job& job, const std::vector<Chunk>& chunks) {
-  if (!job.model.llm.tie_word_embeddings) return 0;
-  bool head = false, embedding = false;
-  for (const Chunk& chunk : chunks)
-    for (const PlannedLayer& p : chunk) {
-      head |= p.layer.kind == LayerKind::head;
-      embedding |= p.layer.kind == LayerKind::embedding && is_llm(job.model, p.layer);
-    }
-  const Llm& llm = job.model.llm;
-  const std::int64_t tp = job.parallelism.tensor_model_parallel_size;
-  return head && !embedding ? llm.vocab_size * llm.blocks.hidden_size / tp : 0;
-}
-
 int communicators(const Parallelism& p) {
   if (p.world_size() == 1) return 0;
-  return 1 + (p.tensor_model_parallel_size > 1) + (p.data_parallel_size > 1) +
-         (p.pipeline_model_parallel_size > 1);
+  return 1 + (p.tensor_model_parallel_size > 1) + (p.gradient_ranks() > 1) +
+         (p.pipeline_model_parallel_size > 1) + (p.context_parallel_size > 1);
+}
+
+// What weights of quantised products take beside their bf16 ones, by rows and by columns; less
+// those, if only quantised ones are kept. Sharded parameters are quantised when they are gathered,
+// and a second copy of theirs may be kept between neighbours.
+Bytes quantised_copies(const Job& job, const Plan& plan, int rank) {
+  const Parallelism& p = job.parallelism;
+  const Precision& precision = job.software.precision;
+  std::int64_t quantised = 0, all = 0;
+  for (const Chunk& chunk : plan.stages[static_cast<std::size_t>(rank)])
+    for (const PlannedLayer& layer : chunk) {
+      const std::int64_t n = lower::parameters_per_gpu(job, layer, false);
+      all += n;
+      if (lower::is_quantised(job, layer)) quantised += n;
+    }
+  const double format = bytes_of(precision.format);
+  if (p.zero_stage < 3) {
+    const double bf16 = precision.fp8_param_gather ? precision.parameter_bytes : 0;
+    return scaled(Bytes{quantised}, 2 * format - bf16);
+  }
+  Bytes extra{};
+  if (precision.fp8_param_gather)
+    extra += scaled(Bytes{quantised}, (format - precision.parameter_bytes) / p.shard_ranks());
+  if (p.zero_hpz_partition_size > 1)
+    extra += Bytes{all * precision.parameter_bytes / p.zero_hpz_partition_size};
+  return extra;
 }
 
 }  // namespace
@@ -39,10 +52,11 @@ RankState rank_state(const Job& job, const Plan& plan, int rank) {
     out.parameters += lower::parameters_per_gpu(job, chunk, false);
     trained += lower::parameters_per_gpu(job, chunk, true);
   }
-  const std::int64_t copied = copied_embedding(job, chunks);
+  const std::int64_t copied = lower::copied_embedding(job, chunks);
   out.parameters += copied;
   if (job.model.llm.trained) trained += copied;
-  out.held = model_state(out.parameters, trained, p.data_parallel_size, p.zero_stage, job.software);
+  out.held = model_state(out.parameters, trained, p.shard_ranks(), p.zero_stage, job.software);
+  out.held[Holding::weights] += quantised_copies(job, plan, rank);
   if (plan.encoders) {
     const std::int64_t n = lower::encoder_parameters_per_gpu(job, *plan.encoders, rank, false);
     out.held += model_state(n, lower::encoder_parameters_per_gpu(job, *plan.encoders, rank, true),
@@ -57,7 +71,13 @@ RankState rank_state(const Job& job, const Plan& plan, int rank) {
     out.optimizer_step = scaled(out.held[Holding::optimizer],
                                 static_cast<double>(step_bytes) /
                                     static_cast<double>(precision.optimizer_bytes_per_parameter));
-  if (p.data_parallel_size > 1) out.held[Holding::buckets] = memory.reduce_bucket;
+  if (p.gradient_ranks() > 1) out.held[Holding::buckets] = memory.reduce_bucket;
+  if (p.gradient_ranks() > 1 && p.zero_stage == 2) {  // until a bucket's gradients are scattered
+    const std::int64_t bucket =
+        std::min(trained, job.software.bucket_parameters(p.gradient_ranks()));
+    out.held[Holding::buckets] = std::max(
+        out.held[Holding::buckets], Bytes{precision.sharded_grad_bytes_per_parameter * bucket});
+  }
   out.held[Holding::workspaces] = memory.gemm_workspaces;
   out.held[Holding::communicators] = memory.per_communicator * communicators(p);
   out.held[Holding::context] = memory.context;

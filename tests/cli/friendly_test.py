@@ -200,7 +200,7 @@ class Friendly(unittest.TestCase):
             self.assertIn(option, self.mllmsim("pack", "a.json", option, value, code=2).stderr)
 
     def test_what_cannot_be_planned_is_not_what_does_not_fit(self):
-        self.mllmsim("sweep", "large.toml", "--vary", "pp=1,2,3", "--vary", 'cluster.gpu_memory="6 GiB","80 GiB"',
+        self.mllmsim("sweep", "large.toml", "--vary", "pp=1,2,3", "--vary", 'cluster.gpu_memory="4 GiB","80 GiB"',
                      "--strategies", "baseline,fsdp", "-o", "kinds")
         rows = pandas.read_parquet(self.dir / "kinds/runs.parquet")
         planned, misfits, fit = ~rows.feasible, rows.feasible & ~rows.fits, rows.fits
@@ -209,7 +209,7 @@ class Friendly(unittest.TestCase):
                         "peak_memory_bytes", "samples_per_step"]].isna().all(axis=None))
         self.assertFalse(rows[~planned].iteration_s.isna().any())
         self.assertTrue(rows[rows["parallelism.pipeline_model_parallel_size"] == 3].tp.isna().all())
-        text = self.mllmsim("sweep", "large.toml", "--vary", "pp=1,2,3", "--vary", 'cluster.gpu_memory="6 GiB","80 GiB"',
+        text = self.mllmsim("sweep", "large.toml", "--vary", "pp=1,2,3", "--vary", 'cluster.gpu_memory="4 GiB","80 GiB"',
                             "--strategies", "baseline,fsdp", "-o", "kinds").stdout
         self.assertIn("12 points: 2 fit, 2 do not fit in memory, 8 cannot be planned", text)
         self.assertIn("fsdp needs", " ".join(rows.reason))
@@ -241,7 +241,7 @@ class Friendly(unittest.TestCase):
         return json.loads(self.mllmsim("explain", *arguments, "--json").stdout)
 
     def test_a_plan_that_does_not_fit_is_helped(self):
-        e = self.explain("large.toml", "cluster.gpu_memory=9 GiB", "mbs=2")
+        e = self.explain("large.toml", "cluster.gpu_memory=7 GiB", "mbs=2")
         self.assertFalse(e["fits"])
         tried = {r["remedy"]: r for r in e["remedies"]}
         for name in ("full recompute", "selective recompute", "micro-batch 1", "tp 2", "pp 2", "distributed optimizer",
@@ -252,13 +252,13 @@ class Friendly(unittest.TestCase):
         self.assertEqual(helped, e["remedies"][:len(helped)])
         self.assertEqual([r["gain"] for r in helped], sorted((r["gain"] for r in helped), reverse=True))
         best = helped[0]
-        run = json.loads(self.mllmsim("run", "large.toml", "cluster.gpu_memory=9 GiB", "mbs=2", *best["change"].split(),
+        run = json.loads(self.mllmsim("run", "large.toml", "cluster.gpu_memory=7 GiB", "mbs=2", *best["change"].split(),
                                       "--json", "-o", "best").stdout)["runs"][0]
         self.assertEqual([run["fits"], run["iteration_s"], run["peak_memory_bytes"]],
                          [True, best["iteration_s"], best["peak_memory_bytes"]])
 
     def test_two_remedies_where_one_does_not_do(self):
-        e = self.explain("large.toml", "cluster.gpu_memory=6 GiB", "mbs=2")
+        e = self.explain("large.toml", "cluster.gpu_memory=3.2 GiB", "mbs=2")
         helped = [r["remedy"] for r in e["remedies"] if r.get("fits")]
         self.assertTrue(helped)
         self.assertTrue(all(" and " in name for name in helped), helped)

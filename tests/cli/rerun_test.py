@@ -111,7 +111,7 @@ class Rerun(unittest.TestCase):
     def test_no_path_of_the_machine_is_in_results(self):
         shutil.copy(RUNS / "internvl-1.2m-a100x32.toml", self.dir / "a.toml")
         shutil.copy(A100, self.dir / "mine.json")
-        (self.dir / "lengths.csv").write_text("token_num,vit_num\n" + "512,3\n" * 2048)
+        (self.dir / "lengths.csv").write_text("token_num,vit_num\n" + "900,3\n" * 2048)
         own = [self.dir / "a.toml", f"calibration={self.dir}/mine.json", f"data.set={self.dir}/lengths.csv", "data.steps=1"]
         self.call("run", *own, "-o", "r")
         self.call("sweep", *own, "--vary", "tp=1,2", "-o", "s")

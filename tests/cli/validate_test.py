@@ -30,6 +30,19 @@ published.iteration_s = "500 ms"
 speedup_over = "exact"
 """
 
+# Passes that start late: a knob of the ablation.
+ABLATED = """
+source = "a pipeline"
+model = "llama-3-8b"
+software = { base = "megatron-2022", host_time_per_pass = "1 s" }
+cluster = "a100-80g-8x200"
+parallelism = { tensor_model_parallel_size = 2, pipeline_model_parallel_size = 4, global_batch_size = 8 }
+data = { samples = 1000, tokens_per_sample = 2048 }
+[[points]]
+id = "late"
+published.iteration_s = "1 ms"
+"""
+
 CSV_FAMILY = """
 source = "from a table"
 [parallelism]
@@ -125,6 +138,23 @@ class Validate(unittest.TestCase):
         self.write("f.toml", FAMILY.replace("median = 0.10", "largest = 0.05"))
         self.validate("f.toml", "--page", "page.md")
         self.assertIn("- by hand: largest 7.0 % (5 %)", (self.dir / "page.md").read_text())
+
+    def test_ablation_shows_what_fitted_constants_contribute(self):
+        family = self.write("f.toml", ABLATED)
+        report = json.loads(self.validate(family, "--json", "--ablate").stdout)["ablation"]
+        knobs = [k["name"] for k in report["knobs"]]
+        self.assertIn("software.host_time_per_pass", knobs)
+        self.assertTrue(all(k["chosen_with"] and k["neutral"] for k in report["knobs"]))
+        source, everything = report["sources"]
+        self.assertEqual([source["source"], everything["source"]], ["a pipeline", "all"])
+        self.assertEqual(len(source["each_neutral"]), len(knobs))
+        slow = source["all_evidence"]["median"]  # predicted far too slow of a figure of 1 ms: 1 s late each pass
+        self.assertLess(source["each_neutral"][knobs.index("software.host_time_per_pass")]["median"], slow / 2)
+        self.assertEqual(source["each_neutral"][knobs.index("calibration gemm.sustained")]["median"], slow)
+        text = self.validate(family, "--ablate", "--page", "page.md").stdout
+        self.assertIn("chosen with", text)
+        self.assertIn("## What rests on these runs", (self.dir / "page.md").read_text())
+        self.assertEqual(json.loads(self.validate(family, "--json").stdout)["ablation"]["sources"], [])
 
     def test_threads_do_not_matter(self):
         family = self.write("f.toml", FAMILY)

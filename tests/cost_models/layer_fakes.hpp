@@ -31,7 +31,7 @@ class SimpleCosts : public KernelCosts {
     return {{static_cast<double>(p.bytes.value) * 1e-11}, Source::measured};
   }
   double gemm_slowdown_beside_collective() const override { return 1.25; }
-  FlopsPerSecond peak() const override { return {1e15}; }
+  FlopsPerSecond peak(NumberFormat) const override { return {1e15}; }
 
   double collective_seconds_per_byte = 1e-11;
   mutable std::vector<Gemm> gemms;

@@ -15,6 +15,7 @@ bool works(const Program& program, const Task& task) {
   if (task.kind == TaskKind::host || task.kind == TaskKind::optimizer) return false;
   const std::string& label = program.text(task.label);  // these are no kernels of layers
   return label != "start of a pass" && label != "slowed by dp collectives" &&
+         label != "llm tp collective beside an encoder" &&
          !label.ends_with(" input");  // gathered before a pass
 }
 
@@ -130,18 +131,28 @@ TEST(EveryStrategy, SendsParametersAndGradientsAsItsZeroStageSays) {
     const Plan& plan = planned.plan;
     const int zero = job.parallelism.zero_stage;
     const Precision& precision = job.software.precision;
+    const Parallelism& p = job.parallelism;
+    const auto all_but_own = [](int ranks) { return static_cast<double>(ranks - 1) / ranks; };
     const auto expected = [&](const Held& held, int n, TaskKind kind) {
-      const double once = static_cast<double>(n - 1) / n;
+      const double once = all_but_own(n);
       const auto micro_batches = static_cast<double>(plan.micro_batches.front().size());
       const auto all = static_cast<double>(held.all), trained = static_cast<double>(held.trained);
       if (kind == TaskKind::dp_all_gather) {
-        if (zero == 3) return once * precision.parameter_bytes * all * 2 * micro_batches;
-        return zero == 1 ? once * precision.parameter_bytes * trained : 0;
+        if (zero != 3) return zero > 0 ? once * precision.parameter_bytes * trained : 0;
+        // Forwards gather from all that share a copy; backwards too, from neighbours, or not.
+        double gathered = all_but_own(p.shard_ranks());
+        if (p.reshard_after_forward)
+          gathered += all_but_own(p.zero_hpz_partition_size > 1 ? p.zero_hpz_partition_size
+                                                                : p.shard_ranks());
+        return gathered * precision.parameter_bytes * all * micro_batches;
       }
-      if (zero == 3)
-        return once * precision.sharded_grad_bytes_per_parameter * trained * micro_batches;
-      const bool scatter = zero == 1 && job.software.reduce_scatter_grads;
-      return (scatter ? 1 : 2) * once * precision.grad_bytes_per_parameter * trained;
+      const double sharded = precision.sharded_grad_bytes_per_parameter * trained * micro_batches;
+      if (zero == 3)  // scattered to those that share a copy, then reduced between copies
+        return sharded * (all_but_own(p.shard_ranks()) +
+                          2 * all_but_own(p.data_parallel_replicate_degree) / p.shard_ranks());
+      const bool scatter = zero > 0 && job.software.reduce_scatter_grads;
+      return (scatter ? 1 : 2) * once *
+             (zero == 2 ? sharded : precision.grad_bytes_per_parameter * trained);
     };
     const Program program = planned.simulate().program;
     for (std::uint32_t d = 0; d < program.devices(); ++d) {
@@ -155,7 +166,7 @@ TEST(EveryStrategy, SendsParametersAndGradientsAsItsZeroStageSays) {
         encoders = {encoder_parameters_per_gpu(job, *plan.encoders, rank, true),
                     encoder_parameters_per_gpu(job, *plan.encoders, rank, false)};
       for (const TaskKind kind : {TaskKind::dp_all_gather, TaskKind::dp_reduce_scatter}) {
-        double bytes = expected(own, job.parallelism.data_parallel_size, kind);
+        double bytes = expected(own, p.gradient_ranks(), kind);
         if (plan.encoders)
           bytes +=
               expected(encoders, encoder_parallelism(job, *plan.encoders).data_parallel_size, kind);
@@ -165,7 +176,7 @@ TEST(EveryStrategy, SendsParametersAndGradientsAsItsZeroStageSays) {
             sent += static_cast<double>(task.bytes.value);
             ++rounding;
           }
-        RC_ASSERT(std::abs(sent - bytes) <= rounding);
+        RC_ASSERT(std::abs(sent - bytes) <= 2 * rounding);
       }
     }
   });

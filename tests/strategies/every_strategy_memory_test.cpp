@@ -72,6 +72,9 @@ TEST(EveryStrategy, NeedsNoMoreMemoryUnderZeroStage3ThanUnder1) {
     EXPECT_TRUE(rc::check(strategy, [&] {
       Job job = random_job(strategy);
       job.parallelism.data_parallel_size = 4;
+      // Copies of parameters, or parameters that stay, are memory against time.
+      job.parallelism.data_parallel_replicate_degree = job.parallelism.zero_hpz_partition_size = 1;
+      job.parallelism.reshard_after_forward = true;
       job.parallelism.global_batch_size = 4 * job.parallelism.micro_batch_size;
       job.cluster = random_cluster(job.parallelism);
       job.data = random_data(job.parallelism);

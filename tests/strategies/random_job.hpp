@@ -64,6 +64,10 @@ inline Software random_software(const Parallelism& p) {
         &s.overlap_param_gather, &s.overlap_grad_reduce, &s.reduce_scatter_grads,
         &s.overlap_tp_backward, &s.overlap_p2p, &s.scatter_gather_p2p})
     *choice = random_bool();
+  s.flash_attention |= p.context_parallel_size > 1;
+  s.split_encoders_over_cp = p.context_parallel_size > 1 && random_bool();
+  s.fused_cross_entropy = random_bool();
+  s.cuda_graphs = random_bool();
   s.overlap_tp_forward = p.sequence_parallel && random_bool();
   s.flash_attention_generation = *rc::gen::inRange(0, 3);
   s.ddp_bucket_size = *rc::gen::element(1'000'000, 40'000'000);
@@ -116,10 +120,18 @@ inline Parallelism random_parallelism(const std::string& strategy) {
   p.pipeline_model_parallel_size = *rc::gen::element(1, 2, 4);
   p.data_parallel_size = *rc::gen::element(1, 2, 3);
   p.virtual_pipeline_stages = p.pipeline_model_parallel_size > 1 ? *rc::gen::inRange(1, 3) : 1;
-  p.zero_stage = *rc::gen::element(0, 1);
+  p.zero_stage = *rc::gen::element(0, 1, 2);
+  if (strategy.find("optimus") == std::string::npos) {
+    p.context_parallel_size = *rc::gen::element(1, 1, 2, 4);
+    p.cp_comm_type = *rc::gen::element(CpCommType::p2p, CpCommType::all_gather, CpCommType::a2a);
+  }
   if (strategy == "zero3" || strategy == "fsdp") {
     p.pipeline_model_parallel_size = p.virtual_pipeline_stages = 1;
     p.zero_stage = 3;
+    p.data_parallel_replicate_degree = random_bool() ? p.data_parallel_size : 1;
+    p.reshard_after_forward = random_bool();
+    if (p.data_parallel_replicate_degree == 1 && p.reshard_after_forward && random_bool())
+      p.zero_hpz_partition_size = p.context_parallel_size;
   }
   p.sequence_parallel = random_bool();
   p.use_tp_pp_dp_mapping = random_bool();
@@ -158,13 +170,15 @@ inline std::string text_of(const Job& job) {
   const Parallelism& p = job.parallelism;
   const Software& s = job.software;
   return fmt::format(
-      "{}: tp {} pp {} vpp {} dp {} zero {} sp {} tp-pp-dp {}, {} micro-batches of {}{}\n"
+      "{}: tp {} pp {} vpp {} cp {} {} dp {} zero {} copies {} reshard {} hpz {} sp {} tp-pp-dp "
+      "{}, {} micro-batches of {}{}\n"
       "recompute {} {} [{}], {} encoders, {} LLM layers, trained {}; {} GPUs per node, {} NICs\n"
       "overlaps: gather {} reduce {} tp backward {} forward {} p2p {}; scatter {} split p2p {}\n",
       job.strategy, p.tensor_model_parallel_size, p.pipeline_model_parallel_size,
-      p.virtual_pipeline_stages, p.data_parallel_size, p.zero_stage, p.sequence_parallel,
-      p.use_tp_pp_dp_mapping, p.micro_batches(), p.micro_batch_size,
-      job.data.set ? " of a data set" : "", name_of(job.recompute.encoder),
+      p.virtual_pipeline_stages, p.context_parallel_size, name_of(p.cp_comm_type),
+      p.data_parallel_size, p.zero_stage, p.data_parallel_replicate_degree, p.reshard_after_forward,
+      p.zero_hpz_partition_size, p.sequence_parallel, p.use_tp_pp_dp_mapping, p.micro_batches(),
+      p.micro_batch_size, job.data.set ? " of a data set" : "", name_of(job.recompute.encoder),
       name_of(job.recompute.llm), fmt::join(job.recompute.layers_per_stage, " "),
       job.model.encoders.size(), job.model.llm.blocks.num_hidden_layers, job.model.llm.trained,
       job.cluster.gpus_per_node, job.cluster.nics_per_node, s.overlap_param_gather,

@@ -175,6 +175,20 @@ Launch launch_of(const costs::Collective& c) {
       return [whole](const void* in, void* out, int, ncclComm_t comm, cudaStream_t stream) {
         return ncclAllReduce(in, out, whole, ncclBfloat16, ncclSum, comm, stream);
       };
+    case costs::CollectiveOp::all_to_all:
+      return [part, ranks = c.group.ranks](const void* in, void* out, int, ncclComm_t comm,
+                                           cudaStream_t stream) {
+        ncclResult_t result = ncclGroupStart();
+        for (int peer = 0; peer < ranks && result == ncclSuccess; ++peer) {
+          const std::size_t at = static_cast<std::size_t>(peer) * part * 2;
+          result =
+              ncclSend(static_cast<const char*>(in) + at, part, ncclBfloat16, peer, comm, stream);
+          if (result == ncclSuccess)
+            result = ncclRecv(static_cast<char*>(out) + at, part, ncclBfloat16, peer, comm, stream);
+        }
+        const ncclResult_t ended = ncclGroupEnd();
+        return result == ncclSuccess ? ended : result;
+      };
   }
   throw InternalError("unknown collective");
 }

@@ -162,7 +162,8 @@ class CudaBackend : public Backend {
     return std::make_unique<Burst>(std::move(kernel), flush_);
   }
   std::unique_ptr<Prepared> make(const GemmTask& t) {
-    Kernel kernel = gemm_kernel(t.gemm, cublas_);
+    Kernel kernel =
+        is_quantised(t.gemm.format) ? fp8_gemm_kernel(t.gemm) : gemm_kernel(t.gemm, cublas_);
     if (t.mode == Mode::burst) return burst(std::move(kernel));
     return std::make_unique<BackToBack>(std::move(kernel), 1);
   }

@@ -26,6 +26,8 @@ class CublasHandle {
 
 // `cublas` must outlive the kernel.
 Kernel gemm_kernel(const costs::Gemm& gemm, const CublasHandle& cublas);
+// Of inputs in fp8; CannotMeasure if the GPU or the shape does not allow it.
+Kernel fp8_gemm_kernel(const costs::Gemm& gemm);
 Kernel memory_kernel(const MemoryTask& task);
 Kernel copy_kernel(const CopyTask& task);
 

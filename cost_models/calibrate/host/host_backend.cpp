@@ -99,6 +99,7 @@ class HostBackend : public Backend {
   }
 
   std::unique_ptr<Prepared> prepared(const GemmTask& t) {
+    if (is_quantised(t.gemm.format)) throw CannotMeasure("no products below 16 bits");
     if (t.mode == Mode::burst) return burst(host::gemm_kernel(t.gemm));
     return average([kernel = host::gemm_kernel(t.gemm)](int n) { return seconds_each(kernel, n); });
   }

@@ -48,10 +48,19 @@ void ThreadGroup::reduce(int rank) {
   }
 }
 
+void ThreadGroup::exchange(int rank) {
+  const auto own = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank) * part_);
+  for (std::size_t peer = 0; peer < inputs_.size(); ++peer)
+    std::copy_n(inputs_[peer].begin() + own, part_,
+                output(rank).begin() + static_cast<std::ptrdiff_t>(peer * part_));
+}
+
 template <class Barrier>
 void ThreadGroup::once(int rank, Barrier& barrier) {
   if (op_ == costs::CollectiveOp::all_gather) {
     gather(rank, inputs_);
+  } else if (op_ == costs::CollectiveOp::all_to_all) {
+    exchange(rank);
   } else {
     reduce(rank);
     if (op_ == costs::CollectiveOp::all_reduce) {

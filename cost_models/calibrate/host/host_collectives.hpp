@@ -1,7 +1,8 @@
 // Collectives among threads: a rank is a thread with its own buffers, a link is memory.
 //
 // Every rank pulls: all-gather copies each peer's part, reduce-scatter sums each peer's version of
-// its own part, all-reduce is the second then the first. Ranks meet in a barrier before and after.
+// its own part, all-reduce is the second then the first, all-to-all copies its own part from each
+// peer. Ranks meet in a barrier before and after.
 #pragma once
 
 #include <atomic>
@@ -28,6 +29,7 @@ class ThreadGroup {
   void once(int rank, Barrier& barrier);
   void gather(int rank, const std::vector<std::vector<float>>& from);
   void reduce(int rank);
+  void exchange(int rank);
 
   costs::CollectiveOp op_;
   int ranks_;

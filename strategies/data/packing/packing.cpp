@@ -6,6 +6,8 @@
 namespace mllmsim::data {
 namespace {
 
+constexpr std::int64_t kUsualPackTokens = 4096;
+
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Martello and Toth's L2 for one resource (Knapsack Problems, 1990, section 8.3). For any k:
@@ -57,7 +59,7 @@ std::int64_t by_tiles_beside_long_samples(std::span<const Sample> samples,
 }  // namespace
 
 PackLimits choose_limits(std::span<const Sample> samples) {
-  PackLimits limits{1, 1};
+  PackLimits limits{1, kUsualPackTokens};
   double tokens_a_tile = 0;
   std::int64_t with_tiles = 0;
   for (const Sample& s : samples) {

@@ -31,9 +31,11 @@ inline bool fits(const Sample& s, const PackLimits& limits) {
   return s.tiles <= limits.tiles && s.tokens <= limits.tokens;
 }
 
-// As the paper chooses them: Q_t is the longest sample, and Q_v as many tiles as go with Q_t tokens
-// at the mean number of tokens per tile (the mean over samples of tokens / tiles, rounded), but no
-// fewer than any sample has.
+// As the paper chooses them: Q_t is 4,096 tokens, the longest text of data that is cut there (where
+// the authors' script starts, too), or the longest sample if that is longer; Q_v is as many tiles
+// as go with Q_t tokens at the mean number of tokens per tile (the mean over samples of tokens /
+// tiles, rounded), but no fewer than any sample has. The longest sample alone would not do: where
+// all texts are short, a pack would hold two.
 PackLimits choose_limits(std::span<const Sample> samples);
 
 // No packing has fewer packs than this; the proof is beside the code.

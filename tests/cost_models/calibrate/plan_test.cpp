@@ -152,9 +152,10 @@ TEST(Shapes, AnErrorNamesFileLineAndKey) {
   EXPECT_EQ(message(R"({"m":1,)"), file.string() + ":2:8: not valid JSON: incomplete JSON");
   EXPECT_EQ(message(R"({"part":"p2p","bytes":"1"})"),
             file.string() + ":2: bytes: expected a positive whole number");
-  EXPECT_EQ(
-      message(R"({"part":"collective","op":"sum","bytes":1})"),
-      file.string() + ":2: op: expected \"all_gather\", \"reduce_scatter\" or \"all_reduce\"");
+  EXPECT_EQ(message(R"({"part":"collective","op":"sum","bytes":1})"),
+            file.string() +
+                ":2: op: expected \"all_gather\", \"reduce_scatter\", "
+                "\"all_reduce\" or \"all_to_all\"");
   EXPECT_THROW(read_shapes(directory / "absent"), UserError);
 }
 

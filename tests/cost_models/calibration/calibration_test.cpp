@@ -77,6 +77,24 @@ TEST(Calibration, AScaledPartTakesTheFactorAndIsTransferred) {
   EXPECT_EQ(c.gemm.large.provenance.source, Source::transferred);
 }
 
+// The fastest tile reaches 0.85 of the peak: 1.1 times as fast is still this GPU, twice as fast is
+// another, whose peak is twice as high. Attention keeps its times.
+TEST(Calibration, GemmsFasterThanThePeakRaiseIt) {
+  const Calibration before = parse_calibration(kText, "my.json");
+  const Gemm g{8192, 8192, 8192};
+  const Attention a{{{2048, 2}}, 16, 16, 128, true};
+  for (const double speed : {1.1, 2.0}) {
+    Calibration c = before;
+    scale(c, "gemm", 1 / speed);
+    EXPECT_NEAR(c.gpu.peak / before.gpu.peak, speed < 1.15 ? 1 : speed, 1e-9);
+    EXPECT_NEAR(gemm_time(before.gemm.large, before.gpu, g) / gemm_time(c.gemm.large, c.gpu, g),
+                speed, 1e-9);
+    EXPECT_NEAR(attention_time(c.attention, c.gpu, a).time /
+                    attention_time(before.attention, before.gpu, a).time,
+                1, 1e-9);
+  }
+}
+
 TEST(Calibration, EveryPartScales) {
   ClusterSpec cluster;
   cluster.nvlink_bandwidth = {300e9};

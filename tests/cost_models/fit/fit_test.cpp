@@ -86,6 +86,29 @@ TEST(FitGemm, FindsTheFactorOfWeightGradients) {
   EXPECT_EQ(model.input_gradient.source, Source::estimate);
 }
 
+// An engine that quantises its input at 6 bytes per value: the fit finds the product alone.
+TEST(FitGemm, RemovesWhatAServingEngineQuantises) {
+  Gpu gpu = kGpu;
+  gpu.peak_fp8 = gpu.peak * 2.;
+  const GemmParameters truth = estimated_calibration("A100-SXM4-80GB").gemm.large;
+  std::vector<GemmMeasurement> raw = gemms(truth);
+  for (GemmMeasurement& g : raw) {
+    g.kernel.format = NumberFormat::fp8;
+    g.serving = true;
+    g.time =
+        gemm_time(truth, gpu, g.kernel) +
+        Seconds{6. * static_cast<double>(g.kernel.m * g.kernel.k) / gpu.memory_bandwidth.value};
+  }
+  GemmModel model = estimated_calibration("A100-SXM4-80GB").gemm;
+  fit_gemm(raw, gpu, model);
+  ASSERT_EQ(model.quantised.size(), 1u);
+  EXPECT_EQ(model.large.provenance.source, Source::estimate);  // bf16 was not measured
+  EXPECT_LT(model.quantised[0].large.provenance.median_error, 0.01);
+  Gemm g{8192, 4096, 8192};
+  g.format = NumberFormat::fp8;
+  EXPECT_NEAR(gemm_time(model.quantised[0].large, gpu, g) / gemm_time(truth, gpu, g), 1, 0.03);
+}
+
 TEST(FitGemm, KeepsTheBaseWhenThereAreTooFewPoints) {
   GemmModel model = estimated_calibration("A100-SXM4-80GB").gemm;
   fit_gemm({}, kGpu, model);

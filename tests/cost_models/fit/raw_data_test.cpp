@@ -60,7 +60,8 @@ TEST(RawCsv, ColumnsTellThePart) {
   EXPECT_EQ(gemm.sources.at("gemm").front(), "somewhere");
   const RawData nccl = parse_raw_csv(
       "op,dtype,num_gpus,bytes,us\nall_gather,half,4,512,9\nalltoall,half,4,512,9\n", "t.csv");
-  EXPECT_EQ(nccl.collectives.size(), 1u);
+  ASSERT_EQ(nccl.collectives.size(), 2u);
+  EXPECT_EQ(nccl.collectives[1].kernel.op, CollectiveOp::all_to_all);
 }
 
 TEST(RawCsv, KeyValueHeadsMarkCausalServingAttention) {

@@ -35,6 +35,15 @@ TEST(Attention, FullAttentionIsSquareInLength) {  // 2 heads, 2 x 2 tiles
   EXPECT_NEAR(us(attention({{256, 1}}, false)), 3 + 2 * 4 * kAttentionTileUs, 1e-6);
 }
 
+// 8 tiles; behind the window of 256 keys a tile of 128 queries sees 3 tiles of keys: 1 + 2 + 6 * 3.
+TEST(Attention, AWindowBoundsTheKeysOfATile) {
+  Attention a = attention({{1024, 1}}, true);
+  a.window = 256;
+  EXPECT_NEAR(us(a), 3 + 2 * 21 * kAttentionTileUs, 1e-6);
+  a.window = 1024;
+  EXPECT_NEAR(us(a), 3 + 2 * 36 * kAttentionTileUs, 1e-6);
+}
+
 TEST(Attention, CausalSkipsTilesAboveTheDiagonal) {  // 2 heads, 1 + 2 tiles
   EXPECT_NEAR(us(attention({{256, 1}}, true)), 3 + 2 * 3 * kAttentionTileUs, 1e-6);
 }

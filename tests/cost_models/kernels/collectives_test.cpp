@@ -120,5 +120,23 @@ TEST(Collectives, SmallMessagesAcrossNodesAreEstimates) {
   EXPECT_EQ(source(1 << 21), Source::transferred);
 }
 
+// Every rank keeps 1/8 of its buffer; where it was not measured, an all-gather's curve stands for
+// it.
+TEST(Collectives, AllToAllInsideANodeIsMeasuredOrAnEstimate) {
+  const Collective c{CollectiveOp::all_to_all, {1 << 20}, {8, 1, 1}};
+  EXPECT_NEAR(us(c), 10 + 0.875 * (1 << 20) / 100e9 * 1e6, 1e-6);
+  EXPECT_EQ(collective_time(collective_model(), cluster(), c).source, Source::estimate);
+  CollectiveModel measured = collective_model();
+  measured.node.push_back({CollectiveOp::all_to_all, 8, size_curve({{1 << 20, {5e-6}}}, {})});
+  EXPECT_NEAR(collective_time(measured, cluster(), c).time.value * 1e6, 5, 1e-9);
+}
+
+// 32 ranks on 4 nodes: each sends 24/32 of its 32 MB to other nodes, the 8 of a node through 4 NICs
+// of 10 GB/s at half rate.
+TEST(Collectives, AllToAllAcrossNodesByHand) {
+  const double expected = 20 + 5 + 8 * 24e6 / (40e9 * 0.5) * 1e6;
+  EXPECT_NEAR(us({CollectiveOp::all_to_all, {32'000'000}, {32, 4, 1}}), expected, 1e-6);
+}
+
 }  // namespace
 }  // namespace mllmsim

@@ -86,5 +86,55 @@ TEST(Gemm, BeyondTheMeasuredShapesIsAnEstimate) {
   EXPECT_EQ(gemm_time(gemm_model(), kGemmGpu, {8192, 1024, 1024}).source, Source::estimate);
 }
 
+// Heads of 108 values are aligned to 4, of 150 to 2; a matrix by itself is padded by who makes it.
+TEST(Gemm, BatchesOfUnalignedMatricesLoadLessAtATime) {
+  GemmModel model;
+  model.large = model.all = one_tile();
+  model.largest_m = model.largest_n = model.largest_k = 10000;
+  const auto time = [&](std::int64_t k, std::int64_t batch) {
+    return gemm_time(model, kGemmGpu, {1280, 128, k, GemmPass::forward, batch}).time.value;
+  };
+  const auto bare = [&](std::int64_t k) {
+    return gemm_time(model.all, kGemmGpu, {1280, 128, k, GemmPass::forward, 4}).value;
+  };
+  EXPECT_DOUBLE_EQ(time(104, 4), bare(104));
+  EXPECT_DOUBLE_EQ(time(108, 4), 2 * bare(108));
+  EXPECT_DOUBLE_EQ(time(150, 4), 4 * bare(150));
+  EXPECT_LT(time(150, 1), bare(150));
+}
+
+// fp8 at twice the peak: half as long; its inputs are half as many bytes.
+TEST(Gemm, AFormatHasItsOwnPeakAndBytes) {
+  Gpu gpu = kGemmGpu;
+  gpu.peak_fp8 = {20e12};
+  Gemm g{1280, 128, 1000};
+  g.format = NumberFormat::fp8;
+  EXPECT_NEAR(gemm_time(one_tile(), gpu, g).value * 1e6, 5 + kGemmTileUs / 2, 1e-6);
+  const Gpu slow{{1e18}, {1e9}, {1e11}, 10, "", {1e18}, {}};
+  const double bytes = 1000 * (1280 + 128) + 2 * 1280 * 128;
+  EXPECT_NEAR(gemm_time(one_tile(), slow, g).value, 5e-6 + bytes / 1e9, 1e-9);
+}
+
+TEST(Gemm, AFormatThatWasNotMeasuredTakesTheNearest) {
+  Gpu gpu = kGemmGpu;
+  gpu.peak_fp8 = gpu.peak_fp4 = {20e12};
+  GemmModel model;
+  model.large = model.all = one_tile();
+  model.largest_m = model.largest_n = model.largest_k = 1 << 20;
+  model.large.provenance.source = Source::interpolated;
+  model.quantised = {{NumberFormat::fp8, model.large, model.all}};
+  model.quantised[0].large.tiles[0].rate = 0.5;
+  const auto cost = [&](NumberFormat format) {
+    Gemm g{1280, 1280, 1024};
+    g.format = format;
+    return gemm_time(model, gpu, g);
+  };
+  EXPECT_EQ(cost(NumberFormat::fp8).source, Source::interpolated);
+  // Half of twice the peak.
+  EXPECT_NEAR(cost(NumberFormat::fp8).time / cost(NumberFormat::bf16).time, 1, 1e-6);
+  EXPECT_EQ(cost(NumberFormat::mxfp8).source, Source::transferred);
+  EXPECT_EQ(cost(NumberFormat::nvfp4).source, Source::estimate);
+}
+
 }  // namespace
 }  // namespace mllmsim

@@ -88,6 +88,12 @@ TEST(LayerCosts, TilesAreSplitOverRanksOnlyIfTheirTokensDivide) {
     return count(f.costs.cost(kVitBlock, images(1, 256), Recompute::none).forward, "tp all-gather");
   };
   EXPECT_EQ(gathers(), 0);
+  Software together = flash();
+  together.sequence_parallel_over_tiles = true;
+  Fixture padded(model, 2, true, together);
+  EXPECT_EQ(
+      count(padded.costs.cost(kVitBlock, images(1, 256), Recompute::none).forward, "tp all-gather"),
+      2);
   model.encoders[0].tokens_per_tile = 1024;
   EXPECT_EQ(gathers(), 2);
 }
@@ -123,6 +129,17 @@ TEST(LayerCosts, SequenceParallelBlockGathersAndScattersTwice) {
   EXPECT_EQ(count(cost.forward, "tp all-gather"), 2);
   EXPECT_EQ(count(cost.forward, "tp reduce-scatter"), 2);
   EXPECT_EQ(count(cost.backward, "tp all-gather"), 2);
+}
+
+// Gate and up projection apart: each gathers the input, and forwards multiply twice.
+TEST(LayerCosts, AGateApartGathersForItself) {
+  Software software = flash();
+  software.joint_gate_up = false;
+  Fixture f(internvl(), 4, true, software);
+  const LayerCost& cost = f.costs.cost(kLmBlock, images(1, 4096), Recompute::none);
+  EXPECT_EQ(count(cost.forward, "tp all-gather"), 3);
+  EXPECT_EQ(count(cost.forward, "mlp up"), 2);
+  EXPECT_EQ(count(cost.forward, "tp reduce-scatter"), 2);
 }
 
 TEST(LayerCosts, WithoutSequenceParallelABlockAllReducesTwice) {

@@ -24,7 +24,7 @@ TEST(RunTables, ColumnNames) {
   EXPECT_EQ(
       column_names(runs_table({})),
       "run strategy scenario_hash model cluster work calibration_hash seed granularity gpus tp "
-      "pp vpp dp zero_stage micro_batch_size global_batch_size micro_batches parameters "
+      "pp vpp cp dp zero_stage micro_batch_size global_batch_size micro_batches parameters "
       "feasible fits reason iteration_s simulated_steps event_digest samples samples_per_step "
       "gpu_days days "
       "samples_per_s "

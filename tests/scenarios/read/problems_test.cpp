@@ -18,14 +18,14 @@ std::string changed(const std::string& from, const std::string& to) {
 TEST(Problems, TheSmallRunHasNone) { EXPECT_EQ(problems_in(kSmallRun), ""); }
 
 TEST(Problems, AllAtOnce) {
-  EXPECT_EQ(problems_with({"cluster.nic_bandwidth=200", "parallelism.zero_stage=2",
+  EXPECT_EQ(problems_with({"cluster.nic_bandwidth=200", "parallelism.zero_stage=4",
                            "data.sampels=3", "strategy.name=test_strategy", "seed=-1"}),
             "command line: seed=-1: seed: expected a whole number of at least 0, found -1\n"
             "command line: data.sampels=3: data.sampels: unknown key; did you mean \"samples\"?\n"
             "command line: strategy.name=test_strategy: strategy.name: no strategy named "
             "\"test_strategy\"; did you mean \"test-strategy\"?\n"
-            "command line: parallelism.zero_stage=2: parallelism.zero_stage: expected 0, 1 or 3, "
-            "found 2\n"
+            "command line: parallelism.zero_stage=4: parallelism.zero_stage: expected 0, 1, 2 or "
+            "3, found 4\n"
             "command line: cluster.nic_bandwidth=200: cluster.nic_bandwidth: expected a bandwidth "
             "with its unit, such as \"200 Gb/s\", found 200, a bare number that could mean any "
             "unit");
@@ -54,9 +54,9 @@ TEST(Problems, MissingKeyPointsAtItsTable) {
 
 TEST(Problems, MissingTables) {
   EXPECT_EQ(problems_in("seed = 1"),
+            "run.toml:1:1: model: missing: name one (`mllmsim list` shows them) or write it out\n"
             "run.toml:1:1: data.tokens_per_sample: missing, and it has no default\n"
             "run.toml:1:1: data.samples: missing: give it, or tokens for the whole run\n"
-            "run.toml:1:1: model: missing: name one (`mllmsim list` shows them) or write it out\n"
             "run.toml:1:1: parallelism.global_batch_size: missing, and it has no default\n"
             "run.toml:1:1: cluster: missing: name one (`mllmsim list` shows them) or write it out");
 }

@@ -82,13 +82,27 @@ std::vector<std::vector<std::int32_t>> tokens_of(const Samples& samples, const B
 const Samples kEight = {{1, 300}, {1, 800}, {1, 100}, {1, 600},
                         {1, 200}, {1, 700}, {1, 400}, {1, 500}};
 
-TEST(LengthGroup, PutsNeighboursOnTheRanksInTurn) {
-  // All eight sorted together: 800 700 600 500 at once, then 400 300 200 100.
+// Bins of 400 tokens: 100, 200 and 300, then 400 to 700, then 800; in any order inside a bin.
+TEST(LengthGroup, TakesBinsOfSimilarLengthOneAfterTheOther) {
   const Batches b = make_batches(
-      kEight, {.batching = Batching::length, .micro_batch_size = 2, .ranks = 2, .mega_batch = 2});
-  const std::vector<std::vector<std::int32_t>> expected = {
-      {800, 600}, {700, 500}, {400, 200}, {300, 100}};
-  EXPECT_EQ(tokens_of(kEight, b), expected);
+      kEight, {.batching = Batching::length, .micro_batch_size = 2, .ranks = 2, .length_bin = 400});
+  std::vector<std::int32_t> bins;
+  for (std::size_t step = 0; step < 2; ++step)
+    for (std::size_t i = 0; i < 2; ++i)
+      for (std::size_t rank = 0; rank < 2; ++rank)  // in turn
+        bins.push_back(kEight[b.micro_batches[2 * step + rank][i]].tokens / 400);
+  EXPECT_EQ(bins, (std::vector<std::int32_t>{0, 0, 0, 1, 1, 1, 1, 2}));
+}
+
+// Two ranks of four: the first has samples 0 to 3, the second 4 to 7, in the same order.
+TEST(Random, RanksHaveStretchesOfTheDataInOneShuffledOrder) {
+  const Batches b = make_batches(kEight, {.micro_batch_size = 2, .ranks = 2});
+  ASSERT_EQ(b.micro_batches.size(), 4U);
+  for (std::size_t m = 0; m < 4; m += 2)
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_LT(b.micro_batches[m][i], 4U);
+      EXPECT_EQ(b.micro_batches[m + 1][i], b.micro_batches[m][i] + 4);
+    }
 }
 
 TEST(DeviceGroup, GivesTheNextSampleToTheRankWithTheFewestTokens) {
@@ -110,7 +124,7 @@ RC_GTEST_PROP(Batches, UseNoSampleTwice, ()) {
   options.micro_batch_size = *rc::gen::inRange(1, 5);
   options.ranks = *rc::gen::inRange(1, 5);
   options.micro_batches_per_rank = *rc::gen::inRange(1, 3);
-  options.mega_batch = *rc::gen::inRange(1, 9);
+  options.length_bin = *rc::gen::inRange(1, 900);
   const Batches b = make_batches(samples, options);
   std::vector<SampleIndex> used = b.micro_batches.indices;
   std::sort(used.begin(), used.end());

@@ -113,6 +113,85 @@ TEST(Collectives, ShardsAreGatheredALayerAhead) {
   }
 }
 
+// Two replicas, a layer at a time: nothing is gathered while another layer computes. In more pieces
+// each has its latency, and a tensor for each rank a copy each.
+TEST(Collectives, ShardedLayersInPiecesTakeLonger) {
+  Job job = replicated(3);
+  JobCosts costs(job);
+  const Plan plan = plan_of(job, {5});
+  const auto span = [&] { return simulate_plan(job, plan, costs.context()).span(); };
+  const Time ahead = span();
+  job.software.zero3_prefetch_layers = 0;
+  const Time serial = span();
+  EXPECT_GT(serial, ahead);
+  job.software.zero3_collectives_per_layer = 4;
+  const Time in_pieces = span();
+  EXPECT_GT(in_pieces, serial);
+  job.software.zero3_tensor_per_rank = true;
+  job.software.host_time_per_kernel = {1};
+  EXPECT_GT(span() - in_pieces, to_time(Seconds{4}));
+}
+
+// zero_stage 2: every micro-batch scatters its own gradients, in the parameters' 2 bytes.
+TEST(Collectives, ShardedGradientsAreScatteredByEveryMicroBatch) {
+  const Job job = replicated(2);
+  const Streams s = streams(job);
+  EXPECT_EQ(letters(s.program, s.compute), "FFFFFBFBBBBBO");
+  EXPECT_EQ(letters(s.program, s.dp),
+            "GGGGG"
+            "R"  // the first micro-batch's, of all layers
+            "RRRRR"
+            "S");
+  std::int64_t all = 0;
+  for (const Layer& layer : layers_of(job.model)) all += parameters(job.model, layer);
+  EXPECT_EQ(s.program.tasks()[s.dp[5].value].bytes, Bytes{all});  // half of 2 bytes each
+  EXPECT_EQ(before(s.program, s.dp[5]), std::vector{s.compute[5]});
+}
+
+// Not overlapped, the next forward waits for the gradients of the last backward.
+TEST(Collectives, WithoutOverlapShardedGradientsAreWaitedFor) {
+  Job job = replicated(2);
+  job.software.overlap_grad_reduce = job.software.overlap_param_gather = false;
+  const Streams s = streams(job);
+  EXPECT_EQ(letters(s.program, s.dp), "GRRS");
+  EXPECT_EQ(before(s.program, s.compute[2]), std::vector{s.dp[1]});
+}
+
+// Four replicas, two copies of two shards each (HSDP): half of a layer's 2 bytes per parameter is
+// gathered and scattered in a copy, then its half all-reduced with the other copy: again half of 2
+// bytes, since both send twice half of half.
+TEST(Collectives, HybridShardsAreReducedBetweenCopies) {
+  Job job = replicated(3);
+  job.parallelism.data_parallel_size = 4;
+  job.parallelism.global_batch_size = 4;
+  job.parallelism.data_parallel_replicate_degree = 2;
+  const Streams s = streams(job);
+  EXPECT_EQ(std::ranges::count(letters(s.program, s.dp), 'G'), 10);
+  EXPECT_EQ(std::ranges::count(letters(s.program, s.dp), 'R'), 10);
+  const std::int64_t embedding = parameters(job.model, layers_of(job.model).front());
+  EXPECT_EQ(s.program.tasks()[s.dp.front().value].bytes, Bytes{embedding});
+  for (std::size_t i = s.dp.size() - 3; i + 1 < s.dp.size(); ++i)  // the embedding's come last
+    EXPECT_EQ(s.program.tasks()[s.dp[i].value].bytes, Bytes{embedding});
+}
+
+// Parameters that stay from forward to backward are gathered once.
+TEST(Collectives, ParametersThatStayAreGatheredOnce) {
+  Job job = replicated(3);
+  job.parallelism.reshard_after_forward = false;
+  EXPECT_EQ(std::ranges::count(letters(streams(job).program, streams(job).dp), 'G'), 10);
+}
+
+// Two cp ranks of one replica reduce their gradients as two replicas would.
+TEST(Collectives, ContextParallelRanksReduceTheirGradients) {
+  Job job = replicated(1);
+  job.parallelism.data_parallel_size = 1;
+  job.parallelism.context_parallel_size = 2;
+  job.parallelism.global_batch_size = 4;
+  const Streams s = streams(job);
+  const std::int64_t embedding = parameters(job.model, layers_of(job.model).front());
+  EXPECT_EQ(s.program.tasks()[s.dp[0].value].bytes, Bytes{embedding});
+}
+
 // What collectives beside it cost a layer comes after its last kernel, which may be a collective on
 // the tp stream: kernel by kernel the step takes as long as layer by layer.
 TEST(Collectives, ShardedLayersAreSlowedBehindTheirLastKernel) {

@@ -86,6 +86,27 @@ TEST(EncoderPasses, KernelsInTpBubblesAreSlowed) {
   EXPECT_EQ(duration(in_bubble + 1), scaled(kernels[1].kernel.time, slowdown));
 }
 
+// ... and hold that collective up in turn: for what it loses while they run, or a share of itself.
+TEST(EncoderPasses, HoldUpTheCollectiveBesideThem) {
+  Beside b;
+  const double slowdown = b.costs.context().kernels.gemm_slowdown_beside_collective();
+  Time held{}, collective{};
+  for (std::size_t t = 1; t < b.program.tasks().size(); ++t) {
+    const Task& task = b.program.tasks()[t];
+    if (b.program.text(task.label) != "llm tp collective beside an encoder") continue;
+    held += task.duration;
+    for (std::size_t i = t; i-- > 0;)
+      if (b.program.tasks()[i].kind == TaskKind::tp_collective) {
+        collective = b.program.tasks()[i].duration;
+        break;
+      }
+  }
+  const std::vector<EncoderKernel> kernels = b.kernels(true);
+  const Time beside =
+      scaled(kernels[0].kernel.time, slowdown) + scaled(kernels[1].kernel.time, slowdown);
+  EXPECT_EQ(held, std::min(scaled(beside, 1 - 1 / slowdown), scaled(collective, slowdown - 1)));
+}
+
 // On the same rank nothing travels: the LLM's forward waits for the encoder's, whose backward waits
 // for the LLM's.
 TEST(EncoderPasses, AreJoinedToTheLlmsPassesOfTheirMicroBatch) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 
@@ -23,6 +24,66 @@ TEST(BalancedCut, AmongEqualsIsTheMostEven) {
 }
 
 TEST(BalancedCut, NoPartIsEmpty) { EXPECT_EQ(balanced_cut({1, 0, 0}, 3), (Sizes{1, 1, 1})); }
+
+// Parts 3, 1, 1, 3 on two ranks in turn are 3 + 1 and 1 + 3: even. 3 1, 1, 1 1, 1 are 6 and 2: two
+// of the first rank's layers go over cuts.
+TEST(EvenRanks, MovesLayersToTheRankWithLess) {
+  EXPECT_EQ(even_ranks({3, 1, 1, 3}, {1, 1, 1, 1}, 2), (Sizes{1, 1, 1, 1}));
+  EXPECT_EQ(even_ranks({3, 1, 1, 1, 1, 1}, {2, 1, 2, 1}, 2), (Sizes{1, 3, 1, 1}));
+}
+
+// Two ranks, two chunks, six layers: with both layers of 2 alone in the first chunk a round takes
+// 2 + 2; any stage of 2 ones in the first chunk would leave a heavier second.
+TEST(CutByChunks, PutsHeavyPartsIntoTheSameChunk) {
+  EXPECT_EQ(cut_by_chunks({2, 2, 1, 1, 1, 1}, 2, 2), (Sizes{1, 1, 2, 2}));
+  EXPECT_EQ(cut_by_chunks({1, 1, 1, 1, 2, 2}, 2, 2), (Sizes{2, 2, 1, 1}));
+}
+
+double round_of(const std::vector<double>& w, const Sizes& sizes, std::size_t ranks) {
+  double sum = 0, most = 0;
+  for (std::size_t k = 0, at = 0; k < sizes.size(); ++k) {
+    double part = 0;
+    for (std::size_t i = 0; i < sizes[k]; ++i) part += w[at++];
+    most = k % ranks == 0 ? part : std::max(most, part);
+    if (k % ranks + 1 == ranks) sum += most;
+  }
+  return sum;
+}
+
+TEST(CutByChunks, NoCutHasAShorterRound) {
+  EXPECT_TRUE(rc::check([] {
+    const auto w = *rc::gen::container<std::vector<double>>(
+        8, rc::gen::map(rc::gen::inRange(1, 50), [](int i) { return static_cast<double>(i); }));
+    const double found = round_of(w, cut_by_chunks(w, 2, 2), 2);
+    for (std::size_t i = 1; i < 6; ++i)
+      for (std::size_t j = i + 1; j < 7; ++j)
+        for (std::size_t k = j + 1; k < 8; ++k)
+          RC_ASSERT(found <= round_of(w, {i, j - i, k - j, 8 - k}, 2) * (1 + 1e-6));
+  }));
+}
+
+TEST(EvenRanks, NeverMakesTheHeaviestRankHeavier) {
+  EXPECT_TRUE(rc::check([] {
+    const auto w = *rc::gen::container<std::vector<double>>(
+        14, rc::gen::map(rc::gen::inRange(1, 50), [](int i) { return static_cast<double>(i); }));
+    const Sizes start = balanced_cut(w, 6), even = even_ranks(w, start, 3);
+    const auto heaviest = [&](const Sizes& sizes) {
+      std::vector<double> sums(3, 0);
+      for (std::size_t k = 0, at = 0; k < sizes.size(); ++k)
+        for (std::size_t i = 0; i < sizes[k]; ++i) sums[k % 3] += w[at++];
+      return *std::max_element(sums.begin(), sums.end());
+    };
+    RC_ASSERT(heaviest(even) <= heaviest(start) + 1e-9);
+    RC_ASSERT(std::accumulate(even.begin(), even.end(), std::size_t{0}) == w.size());
+    RC_ASSERT(*std::min_element(even.begin(), even.end()) > 0U);
+  }));
+}
+
+TEST(BalancedCut, SlackLetsTheLargestPartGrowForTheOthersToBeAlike) {
+  const std::vector<double> w = {4, 3, 3, 4, 1};
+  EXPECT_LE(balanced_cut(w, 3).front(), 2U);
+  for (const double slack : {0.1, 0.5, 1.0}) EXPECT_EQ(balanced_cut(w, 3, slack).size(), 3U);
+}
 
 double largest(const std::vector<double>& w, const Sizes& sizes) {
   double most = 0;

@@ -93,7 +93,7 @@ Job one_gpu() {
   job.data.samples = 1e9;
   job.data.tokens_per_sample = 1000;
   job.parallelism.global_batch_size = 2;
-  job.software.host_time_per_kernel = job.software.host_time_per_forward = Seconds{0};
+  job.software.host_time_per_kernel = job.software.host_time_per_pass = Seconds{0};
   use_defaults(job);
   return job;
 }

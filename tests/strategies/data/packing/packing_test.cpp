@@ -105,13 +105,27 @@ TEST(BestFit, MakesPacksMoreEqualThanIsf) {
   EXPECT_LT(best_fit.tokens, isf.tokens);
 }
 
-TEST(Limits, AreTheLongestSampleAndTheTilesThatGoWithIt) {
-  // Tokens per tile: 400 and 600, 500 in the mean; 2400 / 500 = 4.8 tiles.
-  EXPECT_EQ(choose_limits(Samples{{1, 400}, {4, 2400}}), (PackLimits{5, 2400}));
+TEST(Limits, Are4096TokensAndTheTilesThatGoWithThem) {
+  // Tokens per tile: 400 and 600, 500 in the mean; 4096 / 500 = 8.2 tiles.
+  EXPECT_EQ(choose_limits(Samples{{1, 400}, {4, 2400}}), (PackLimits{8, 4096}));
 }
 
 TEST(Limits, HoldTheLargestSample) {
-  EXPECT_EQ(choose_limits(Samples{{12, 1200}, {1, 1100}}), (PackLimits{12, 1200}));
+  EXPECT_EQ(choose_limits(Samples{{12, 1200}, {1, 1100}}), (PackLimits{12, 4096}));
+  EXPECT_EQ(choose_limits(Samples{{1, 1000}, {1, 5000}}), (PackLimits{2, 5000}));
+}
+
+// 9 tiles are full, and so are 8 if that is the threshold; but 9 then are not.
+TEST(Isf, KeepsPacksWithExactlyTheThresholdOfTiles) {
+  Samples samples(2, Sample{3, 300});
+  samples.insert(samples.end(), 2, Sample{2, 200});  // 3 + 3 + 2 = 8; 3 + 2 + 2 = 7
+  const auto packs = [&](PackLimits keep) {
+    return loads(samples, pack_isf(samples, {.limits = {8, 4096}, .keep = keep, .rounds = 200}));
+  };
+  const auto eight = packs({8, 4096});
+  EXPECT_EQ(std::count(eight.begin(), eight.end(), Load{8, 800}), 1);
+  const auto seven = packs({7, 4096});
+  EXPECT_EQ(std::count(seven.begin(), seven.end(), Load{7, 700}), 1);
 }
 
 TEST(FewestPacks, IsTheFullerOfBothAxes) {

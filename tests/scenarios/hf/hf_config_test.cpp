@@ -1,5 +1,5 @@
 // Excerpts of config.json files: only the keys that matter here.
-#include "scenarios/read/hf_config.hpp"
+#include "scenarios/hf/hf_config.hpp"
 
 #include <gtest/gtest.h>
 
@@ -74,10 +74,13 @@ TEST(HfConfig, ProblemsNameFileAndKey) {
       problem(R"({"model_type": "llama", "hidden_size": "big", "vocab_size": 1.5})", ModelPart::llm)
           .find("config.json: hidden_size: expected a whole number, found \"big\"\n"),
       0u);
-  EXPECT_EQ(problem(R"({"text_config": {"model_type": "lama"}})", ModelPart::llm),
-            "config.json: text_config.model_type: expected \"llama\", \"mistral\", \"qwen2\", "
-            "\"internlm2\", \"gpt2\" or \"gpt_neox\", found \"lama\" (other models are "
-            "written out in TOML); did you mean \"llama\"?");
+  const std::string lama = problem(R"({"text_config": {"model_type": "lama"}})", ModelPart::llm);
+  EXPECT_EQ(lama.find("config.json: text_config.model_type: expected \"llama\", \"mistral\", "), 0u)
+      << lama;
+  EXPECT_NE(lama.find("found \"lama\" (other models are written out in TOML); did you mean "
+                      "\"llama\"?"),
+            std::string::npos)
+      << lama;
   EXPECT_EQ(problem("[1]", ModelPart::llm), "config.json: expected a JSON object");
 }
 

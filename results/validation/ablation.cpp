@@ -1,0 +1,123 @@
+#include "results/validation/ablation.hpp"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "results/run/run_scenario.hpp"
+#include "scenarios/files/input_files.hpp"
+
+namespace mllmsim::validation {
+namespace {
+
+template <class T>
+bool set(T& value, const T& neutral) {
+  const bool changed = !(value == neutral);
+  value = neutral;
+  return changed;
+}
+
+// Passes over memory in one sweep, such as element-wise kernels.
+bool set_efficiency(costs::MemoryBoundModel& model, double neutral) {
+  bool changed = false;
+  for (costs::MemoryOperation& o : model.operations)
+    if (o.rows.size() == 1 && o.op != costs::MemoryOp::embedding)
+      changed |= set(o.rows.front().efficiency, neutral);
+  return changed;
+}
+
+bool set_seconds(Seconds& value, double neutral) { return set(value.value, neutral); }
+
+// The rows of validation, point by point: a point has as many as it has figures.
+std::vector<std::vector<ValidationRow>> by_point(const std::vector<ValidationPoint>& points,
+                                                 const Validation& validation) {
+  std::vector<std::vector<ValidationRow>> out;
+  auto at = validation.rows.begin();
+  for (const ValidationPoint& p : points) {
+    const auto end = at + static_cast<std::ptrdiff_t>(p.point->figures.size());
+    out.emplace_back(at, end);
+    at = end;
+  }
+  return out;
+}
+
+class Ablating {
+ public:
+  Ablating(std::span<const scenarios::PublishedFamily> families, const Validation& validation)
+      : families_(families),
+        points_(read_points(families, files_)),
+        unchanged_(by_point(points_, validation)) {}
+
+  Validation without(std::span<const Knob> knobs) {
+    auto rows = unchanged_;
+    tbb::parallel_for(std::size_t{0}, points_.size(), [&](std::size_t i) {
+      scenarios::Scenario scenario = points_[i].scenario;
+      if (scenario.job.given_times) return;
+      costs::Calibration calibration = files_.calibration(scenario.calibration);
+      bool changed = false;
+      for (const Knob& knob : knobs) changed |= knob.neutralise(scenario.job, calibration);
+      if (changed)
+        rows[i] =
+            rows_of(points_[i], results::run_scenario(scenario, calibration, {.timeline = false}));
+    });
+    return assemble(families_, std::move(rows));
+  }
+
+ private:
+  std::span<const scenarios::PublishedFamily> families_;
+  scenarios::InputFiles files_;
+  std::vector<ValidationPoint> points_;
+  std::vector<std::vector<ValidationRow>> unchanged_;
+};
+
+void add_column(std::vector<AblationRow>& table, const Validation& validation) {
+  for (AblationRow& row : table) {
+    const SourceSummary s = summarise(validation, row.source == "all" ? "" : row.source);
+    AblationCell cell{s.errors.median, {}};
+    if (s.speedups > 0) cell.speedup = s.speedup_error;
+    row.cells.push_back(cell);
+  }
+}
+
+}  // namespace
+
+const std::vector<Knob>& fitted_knobs() {
+  static const std::vector<Knob> knobs = {
+      {"software.host_time_per_kernel", "8 us",
+       "55 us of Megatron-DeepSpeed: smallest runs of vTrain (one node)",
+       [](Job& job, costs::Calibration&) {
+         return set_seconds(job.software.host_time_per_kernel, 8e-6);
+       }},
+      {"software.host_time_per_pass", "0", "0.5 ms: zero bubble (throughput), MegaScale",
+       [](Job& job, costs::Calibration&) {
+         return set_seconds(job.software.host_time_per_pass, 0);
+       }},
+      {"cluster.gpu_speed_spread", "0",
+       "0.015 is of Sinha et al., SC 2022; that all runs use it was decided with SC'21 and "
+       "MegaScale",
+       [](Job& job, costs::Calibration&) { return set(job.cluster.gpu_speed_spread, 0.0); }},
+      {"calibration gemm.sustained", "1", "1.2 of the H100: LLM Foundry, Megatron-Core",
+       [](Job&, costs::Calibration& c) { return set(c.gemm.sustained.value, 1.0); }},
+      {"calibration memory_bound efficiency", "0.87, the A100's",
+       "0.78 of the H100: LLM Foundry, Megatron-Core",
+       [](Job&, costs::Calibration& c) { return set_efficiency(c.memory_bound, 0.87); }},
+  };
+  return knobs;
+}
+
+std::vector<AblationRow> ablate(std::span<const scenarios::PublishedFamily> families,
+                                const Validation& validation) {
+  std::vector<AblationRow> table;
+  for (const SourceSummary& s : summarise_by_source(validation))
+    if (s.errors.rows > 0) table.push_back({s.source, {}});
+  table.push_back({"all", {}});
+  add_column(table, validation);
+  Ablating ablating(families, validation);
+  const std::vector<Knob>& knobs = fitted_knobs();
+  add_column(table, ablating.without(knobs));
+  for (const Knob& knob : knobs) add_column(table, ablating.without({&knob, 1}));
+  return table;
+}
+
+}  // namespace mllmsim::validation

@@ -1,0 +1,182 @@
+// Vision towers by model_type, without what is between them and an LLM.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenarios/hf/models.hpp"
+
+namespace mllmsim::scenarios {
+namespace {
+
+using ReadTower = void (*)(ConfigObject&, PartTable&);
+
+struct VisionFamily {
+  const char* model_type;
+  ReadTower read;
+};
+
+void set_flags(PartTable& out, const char* norm, const std::vector<Flag>& flags) {
+  out.set("norm", norm);
+  for (const Flag& flag : flags) out.set(flag.key, flag.value);
+}
+
+void vit_numbers(ConfigObject& config, PartTable& out) {
+  for (const char* key :
+       {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"})
+    out.set_if(key, config.number(key));
+  out.set_if("image_size", config.side("image_size"));
+  out.set_if("patch_size", config.side("patch_size"));
+}
+
+void vit(ConfigObject& config, PartTable& out, bool class_token) {
+  set_flags(out, "layer_norm",
+            {{"qkv_bias", true}, {"linear_bias", true}, {"class_token", class_token}});
+  vit_numbers(config, out);
+  out.set_if("qkv_bias", config.flag("qkv_bias"));
+}
+void with_class_token(ConfigObject& config, PartTable& out) { vit(config, out, true); }
+void without_class_token(ConfigObject& config, PartTable& out) { vit(config, out, false); }
+
+// InternVL's own code and transformers' name the same things differently.
+void intern_vit(ConfigObject& config, PartTable& out) {
+  set_flags(
+      out, "rms_norm",
+      {{"qkv_bias", false}, {"linear_bias", true}, {"layer_scale", true}, {"class_token", true}});
+  vit_numbers(config, out);
+  out.set_if("qkv_bias", config.flag("qkv_bias"));
+  out.set_if("qk_norm", config.flag("qk_normalization"));
+  out.set_if("norm", config.text("norm_type"));
+  const auto rate = config.real("drop_path_rate");
+  out.set("drop_path", rate && *rate > 0);
+}
+
+void internvl_vision(ConfigObject& config, PartTable& out) {
+  set_flags(
+      out, "layer_norm",
+      {{"qkv_bias", false}, {"linear_bias", true}, {"layer_scale", true}, {"class_token", true}});
+  vit_numbers(config, out);
+  out.set_if("qkv_bias", config.flag("attention_bias"));
+  out.set_if("qk_norm", config.flag("use_qk_norm"));
+  out.set_if("norm", config.text("norm_type"));
+}
+
+// Patches of any picture: merged side by side behind the last block, two frames in each.
+void qwen_patches(ConfigObject& config, PartTable& out) {
+  out.set("patch_size", config.side("patch_size").value_or(14));
+  out.set("spatial_merge_size", config.number("spatial_merge_size").value_or(2));
+  out.set("temporal_patch_size", config.side("temporal_patch_size").value_or(2));
+  out.set("class_token", false);
+  out.set("rotary", true);
+}
+
+void qwen_vision(ConfigObject& config, PartTable& out) {
+  qwen_patches(config, out);
+  out.set_if("num_hidden_layers", config.number("depth"));
+  out.set_if("num_attention_heads", config.number("num_heads"));
+}
+
+void qwen2_vl_vision(ConfigObject& config, PartTable& out) {
+  qwen_vision(config, out);
+  set_flags(out, "layer_norm", {{"qkv_bias", true}, {"linear_bias", true}});
+  const std::int64_t width = config.number("embed_dim").value_or(1280);
+  config.ignore({"hidden_size"});  // of the output
+  out.set("num_hidden_layers", config.number("depth").value_or(32));
+  out.set("num_attention_heads", config.number("num_heads").value_or(16));
+  out.set("hidden_size", width);
+  const double ratio = config.real("mlp_ratio").value_or(4);
+  if (ratio > 0 && ratio < 100 && width > 0 && width < 1'000'000)
+    out.set("intermediate_size", static_cast<std::int64_t>(static_cast<double>(width) * ratio));
+}
+
+// Attention within windows of window_size pixels, but for some blocks.
+void qwen2_5_vl_vision(ConfigObject& config, PartTable& out) {
+  qwen_vision(config, out);
+  set_flags(out, "rms_norm", {{"qkv_bias", true}, {"linear_bias", true}, {"gated_mlp", true}});
+  out.set("num_hidden_layers", config.number("depth").value_or(32));
+  out.set("num_attention_heads", config.number("num_heads").value_or(16));
+  out.set("hidden_size", config.number("hidden_size").value_or(1280));
+  out.set("intermediate_size", config.number("intermediate_size").value_or(3420));
+  const std::int64_t window = config.number("window_size").value_or(112);
+  const std::int64_t side = window / std::max<std::int64_t>(1, out.number("patch_size"));
+  if (side < 1 || side > 100'000)
+    config.problem("window_size",
+                   fmt::format("expected pixels of whole patches, found {}", window));
+  else
+    out.set("attention_chunk_size", side * side);
+  out.set(
+      "full_attention_layers",
+      config.numbers("fullatt_block_indexes").value_or(std::vector<std::int64_t>{7, 15, 23, 31}));
+}
+
+void qwen3_vl_vision(ConfigObject& config, PartTable& out) {
+  qwen_vision(config, out);
+  set_flags(out, "layer_norm", {{"qkv_bias", true}, {"linear_bias", true}});
+  out.set_if("hidden_size", config.number("hidden_size"));
+  out.set_if("intermediate_size", config.number("intermediate_size"));
+  out.set_if("position_embeddings", config.number("num_position_embeddings"));
+  if (const auto layers = config.numbers("deepstack_visual_indexes"); layers && !layers->empty())
+    out.set("deepstack_features", static_cast<std::int64_t>(layers->size()));
+}
+
+// Its blocks' MLPs are as wide as its output; intermediate_size is the merger's.
+void glm4v_vision(ConfigObject& config, PartTable& out) {
+  qwen_vision(config, out);
+  set_flags(out, "rms_norm", {{"qkv_bias", false}, {"linear_bias", false}, {"gated_mlp", true}});
+  out.set_if("qkv_bias", config.flag("attention_bias"));
+  out.set("hidden_size", config.number("hidden_size").value_or(1536));
+  out.set("intermediate_size", config.number("out_hidden_size").value_or(4096));
+  const std::int64_t patch = std::max<std::int64_t>(1, out.number("patch_size"));
+  const std::int64_t side = config.side("image_size").value_or(336) / patch;
+  if (side > 0 && side < 10'000) out.set("position_embeddings", side * side);
+}
+
+void moonvit(ConfigObject& config, PartTable& out) {
+  qwen_patches(config, out);
+  vit_numbers(config, out);
+  set_flags(out, "layer_norm", {{"qkv_bias", true}, {"linear_bias", true}});
+  out.set_if("spatial_merge_size", config.side("merge_kernel_size"));
+  out.set("temporal_patch_size", std::int64_t{1});
+  const std::int64_t height = config.number("init_pos_emb_height").value_or(64);
+  const std::int64_t width = config.number("init_pos_emb_width").value_or(64);
+  if (height > 0 && height < 10'000 && width > 0 && width < 10'000)
+    out.set("position_embeddings", height * width);
+}
+
+constexpr VisionFamily kFamilies[] = {
+    {"vit", with_class_token},
+    {"clip_vision_model", with_class_token},
+    {"siglip_vision_model", without_class_token},
+    {"intern_vit_6b", intern_vit},
+    {"internvl_vision", internvl_vision},
+    {"qwen2_vl", qwen2_vl_vision},
+    {"qwen2_vl_vision", qwen2_vl_vision},
+    {"qwen2_5_vl", qwen2_5_vl_vision},
+    {"qwen2_5_vl_vision", qwen2_5_vl_vision},
+    {"qwen3_vl", qwen3_vl_vision},
+    {"qwen3_vl_vision", qwen3_vl_vision},
+    {"qwen3_vl_moe", qwen3_vl_vision},
+    {"qwen3_vl_moe_vision", qwen3_vl_vision},
+    {"glm4v_moe", glm4v_vision},
+    {"glm4v_moe_vision", glm4v_vision},
+    {"moonvit", moonvit},
+};
+
+}  // namespace
+
+std::vector<std::string> vision_model_types() {
+  std::vector<std::string> types;
+  for (const VisionFamily& f : kFamilies) types.emplace_back(f.model_type);
+  return types;
+}
+
+PartTable read_vision_model(ConfigObject& config, const std::string& type) {
+  const std::string name = config.text("model_type").value_or(type);
+  const auto* family = std::find_if(std::begin(kFamilies), std::end(kFamilies),
+                                    [&](const VisionFamily& f) { return f.model_type == name; });
+  if (family == std::end(kFamilies)) refuse_model_type(config, name, vision_model_types());
+  PartTable out(config.file());
+  family->read(config, out);
+  return out;
+}
+
+}  // namespace mllmsim::scenarios

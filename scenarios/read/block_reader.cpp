@@ -1,0 +1,194 @@
+#include "scenarios/read/block_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace mllmsim::scenarios {
+namespace {
+
+constexpr Range kLayers{1, 10'000};
+constexpr Range kWidth{1, 1e5};
+
+bool contains(const std::vector<std::int64_t>& list, std::int64_t i) {
+  return std::find(list.begin(), list.end(), i) != list.end();
+}
+
+void read_heads(TableReader& reader, Transformer& t) {
+  t.num_key_value_heads = t.num_attention_heads;
+  reader.read("num_key_value_heads", t.num_key_value_heads);
+  if (t.num_attention_heads > 0 && t.num_attention_heads % t.num_key_value_heads != 0)
+    reader.problem("num_key_value_heads",
+                   fmt::format("expected a divisor of num_attention_heads {}, found {}",
+                               t.num_attention_heads, t.num_key_value_heads));
+  const bool sized = t.hidden_size > 0 && t.num_attention_heads > 0;
+  if (!reader.read("head_dim", t.head_dim) && sized) {
+    t.head_dim = t.hidden_size / t.num_attention_heads;
+    if (t.hidden_size % t.num_attention_heads != 0)
+      reader.problem("head_dim", fmt::format("missing, and hidden_size {} does not divide by "
+                                             "num_attention_heads {}",
+                                             t.hidden_size, t.num_attention_heads));
+  }
+}
+
+void read_latent(TableReader& reader, Transformer& t) {
+  LatentAttention& l = t.latent;
+  reader.read("kv_lora_rank", l.kv_lora_rank, kWidth);
+  reader.read("q_lora_rank", l.q_lora_rank, kWidth);
+  const bool nope = reader.read("qk_nope_head_dim", l.qk_nope_head_dim, kWidth);
+  const bool rope = reader.read("qk_rope_head_dim", l.qk_rope_head_dim, kWidth);
+  const bool value = reader.read("v_head_dim", l.v_head_dim, kWidth);
+  if (!reader.has("kv_lora_rank")) {
+    for (const char* key : {"q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"})
+      if (reader.has(key)) return reader.problem(key, "latent attention needs kv_lora_rank too");
+    return;
+  }
+  if (!nope || !rope || !value)
+    return reader.problem("kv_lora_rank",
+                          "latent attention needs qk_nope_head_dim, "
+                          "qk_rope_head_dim and v_head_dim too");
+  t.head_dim = l.qk_nope_head_dim + l.qk_rope_head_dim;
+  t.num_key_value_heads = t.num_attention_heads;
+}
+
+void read_experts(TableReader& reader, Transformer& t) {
+  Experts& x = t.experts;
+  constexpr std::array kOthers{
+      "num_experts_per_tok",   "moe_intermediate_size", "shared_expert_intermediate_size",
+      "first_k_dense_replace", "decoder_sparse_step",   "mlp_only_layers"};
+  if (!reader.has("num_experts")) {
+    for (const char* key : kOthers)
+      if (reader.has(key)) reader.problem(key, "needs num_experts");
+    return;
+  }
+  reader.read("num_experts", x.num_experts, {1, 1e4});
+  reader.require("num_experts_per_tok", x.num_experts_per_tok, Range{1, 1e4});
+  reader.require("moe_intermediate_size", x.moe_intermediate_size);
+  reader.read("shared_expert_intermediate_size", x.shared_expert_intermediate_size);
+  if (x.num_experts_per_tok > x.num_experts)
+    reader.problem("num_experts_per_tok", fmt::format("expected at most num_experts {}, found {}",
+                                                      x.num_experts, x.num_experts_per_tok));
+}
+
+void read_adapters(TableReader& reader, Transformer& t, Problems& problems) {
+  const Node* written = reader.find("lora");
+  if (!written) return;
+  TableReader lora(*written, reader.full_key("lora"), problems);
+  Adapters& a = t.adapters;
+  lora.require("rank", a.lora_rank, Range{1, 1e4});
+  lora.read("dora", a.use_dora);
+  const bool experts = t.experts.num_experts > 0;
+  if (experts) a.up = a.down = false;
+  const Node* targets = lora.find("targets");
+  if (targets) {
+    a.qkv = a.output = a.up = a.down = false;
+    const auto* list = std::get_if<Node::Array>(&targets->value);
+    for (const Node& name : list ? *list : Node::Array{}) {
+      const std::string text = name.is<std::string>() ? name.as<std::string>() : "";
+      bool* target = text == "qkv"      ? &a.qkv
+                     : text == "output" ? &a.output
+                     : text == "up"     ? &a.up
+                     : text == "down"   ? &a.down
+                                        : nullptr;
+      if (!target)
+        lora.problem("targets", fmt::format("expected \"qkv\", \"output\", \"up\" or "
+                                            "\"down\", found {}",
+                                            describe(name)));
+      else
+        *target = true;
+    }
+    if (!list || list->empty())
+      lora.problem("targets", fmt::format("expected a list of targets, found {}",
+                                          list ? "none" : describe(*targets)));
+  }
+  if (experts && (a.up || a.down))
+    lora.problem("targets", "adapters on experts are not modelled; \"qkv\" and \"output\" are");
+  if (t.latent && a.qkv)
+    lora.problem("targets",
+                 "adapters on the matrices of latent attention are not modelled; "
+                 "\"output\", \"up\" and \"down\" are");
+}
+
+// Which blocks differ from each other, and how.
+struct LayerRules {
+  std::vector<std::int64_t> full_attention, mlp_only;
+  std::int64_t first_dense = 0, sparse_step = 1;
+
+  bool full(std::int64_t i) const { return contains(full_attention, i); }
+  bool dense(std::int64_t i) const {
+    return i < first_dense || contains(mlp_only, i) || (i + 1) % sparse_step != 0;
+  }
+};
+
+LayerRules read_rules(TableReader& reader, const Transformer& t) {
+  LayerRules rules;
+  const Range layer{0, kLayers.max};
+  const bool windows = t.sliding_window > 0 || t.attention_chunk_size > 0;
+  reader.read("full_attention_layers", rules.full_attention, layer);
+  if (!windows && reader.has("full_attention_layers"))
+    reader.problem("full_attention_layers", "needs sliding_window or attention_chunk_size");
+  reader.read("mlp_only_layers", rules.mlp_only, layer);
+  reader.read("first_k_dense_replace", rules.first_dense, layer);
+  reader.read("decoder_sparse_step", rules.sparse_step, kLayers);
+  return rules;
+}
+
+}  // namespace
+
+bool read_blocks(TableReader& reader, Transformer& t, OtherBlocks& others, std::int64_t more_layers,
+                 Problems& problems) {
+  reader.require("num_hidden_layers", t.num_hidden_layers, kLayers);
+  reader.require("hidden_size", t.hidden_size, kWidth);
+  reader.require("num_attention_heads", t.num_attention_heads, kWidth);
+  reader.require("intermediate_size", t.intermediate_size);
+  read_heads(reader, t);
+  reader.read("gated_mlp", t.gated_mlp);
+  reader.read("norm", t.norm);
+  reader.read("qk_norm", t.qk_norm);
+  reader.read("qk_norm_per_head", t.qk_norm_per_head);
+  if (t.qk_norm && t.qk_norm_per_head)
+    reader.problem("qk_norm_per_head", "give either this or qk_norm");
+  reader.read("post_norms", t.post_norms);
+  reader.read("qkv_bias", t.qkv_bias);
+  reader.read("linear_bias", t.linear_bias);
+  reader.read("layer_scale", t.layer_scale);
+  reader.read("drop_path", t.drop_path);
+  reader.read("rotary", t.rotary);
+  reader.read("uneven_heads", t.uneven_heads);
+  reader.read("sliding_window", t.sliding_window, {1, 1e9});
+  reader.read("attention_chunk_size", t.attention_chunk_size, {1, 1e9});
+  if (t.sliding_window > 0 && !t.causal)
+    reader.problem("sliding_window", "an encoder's windows are attention_chunk_size tokens");
+  read_latent(reader, t);
+  read_experts(reader, t);
+  read_adapters(reader, t, problems);
+  const LayerRules rules = read_rules(reader, t);
+
+  const Transformer all = t;
+  std::vector<std::array<bool, 3>> seen;
+  for (std::int64_t i = 0; i < t.num_hidden_layers + more_layers; ++i) {
+    const bool next = i >= t.num_hidden_layers;
+    const bool windows = all.sliding_window > 0 || all.attention_chunk_size > 0;
+    const std::array<bool, 3> traits{windows && !next && rules.full(i),
+                                     all.experts.num_experts > 0 && !next && rules.dense(i), next};
+    const auto known = std::find(seen.begin(), seen.end(), traits);
+    others.kind_of_layer.push_back(static_cast<std::uint8_t>(known - seen.begin()));
+    if (known != seen.end()) continue;
+    Transformer kind = all;
+    if (traits[0]) kind.sliding_window = kind.attention_chunk_size = 0;
+    if (traits[1]) kind.experts = {};
+    kind.joins_next_token = traits[2];
+    if (seen.empty())
+      t = kind;
+    else
+      others.kinds.push_back(kind);
+    seen.push_back(traits);
+  }
+  if (others.kinds.empty()) others.kind_of_layer.clear();
+  t.num_hidden_layers += more_layers;
+  for (Transformer& kind : others.kinds) kind.num_hidden_layers = t.num_hidden_layers;
+  return t.adapters.lora_rank == 0;
+}
+
+}  // namespace mllmsim::scenarios

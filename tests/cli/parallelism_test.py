@@ -1,0 +1,110 @@
+"""Precision, context parallelism and sharding through the front door: what they do to a run, and what is refused."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MLLMSIM = sys.argv.pop(1)
+TEXT = """
+model = "llama-3-8b"
+cluster = { base = "h100-8x400", nodes = 2 }
+[parallelism]
+zero_stage = 1
+global_batch_size = 64
+[data]
+samples = 1e6
+tokens_per_sample = 8192
+"""
+
+
+class Parallelism(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.dir = pathlib.Path(self.directory.name)
+        (self.dir / "run.toml").write_text(TEXT)
+
+    def tearDown(self):
+        self.directory.cleanup()
+
+    def mllmsim(self, *arguments, code=0):
+        done = subprocess.run([MLLMSIM, *map(str, arguments)], cwd=self.dir, capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def run_with(self, *keys):
+        return json.loads(self.mllmsim("run", "run.toml", *keys, "--json").stdout)["runs"][0]
+
+    def refused(self, *keys):
+        said = self.mllmsim("run", "run.toml", *keys, code=2).stderr
+        self.assertTrue(said.startswith("error: "), said)
+        return said
+
+    def test_products_in_fewer_bits_are_faster(self):
+        bf16, fp8, block = (self.run_with(f"precision={p}") for p in ("bf16", "fp8", "fp8_block"))
+        self.assertLess(fp8["iteration_s"], 0.85 * bf16["iteration_s"])
+        self.assertGreater(fp8["iteration_s"], 0.55 * bf16["iteration_s"])  # attention and head stay
+        self.assertLess(block["iteration_s"], bf16["iteration_s"])
+        self.assertEqual(self.run_with("precision=fp16")["iteration_s"], bf16["iteration_s"])
+        # MFU is of the peak of the format, as NVIDIA's tables have it.
+        self.assertAlmostEqual(fp8["mfu"] / bf16["mfu"], bf16["iteration_s"] / fp8["iteration_s"] / 2, delta=0.01)
+        b200 = [self.run_with("cluster=b200-8x400", f"precision={p}")["iteration_s"] for p in ("bf16", "mxfp8", "nvfp4")]
+        self.assertEqual(b200, sorted(b200, reverse=True))
+
+    def test_precision_that_a_gpu_or_a_model_cannot(self):
+        self.assertIn("no fp8 products", self.refused("cluster=a100-80g-8x200", "precision=fp8"))
+        self.assertIn("no nvfp4 products", self.refused("precision=nvfp4"))
+        self.assertIn("blocks of 128", self.refused("precision=fp8_block", "model.llm.intermediate_size=14400"))
+        self.assertIn("fp8_block", self.refused("precision=fp9"))
+
+    def test_context_parallelism_cuts_sequences(self):
+        one, two = self.run_with(), self.run_with("cp=2")
+        self.assertEqual((one["cp"], one["dp"], two["cp"], two["dp"]), (1, 16, 2, 8))
+        self.assertLess(two["peak_memory_bytes"], one["peak_memory_bytes"])
+        self.assertAlmostEqual(two["iteration_s"] / one["iteration_s"], 1.03, delta=0.05)
+        self.assertAlmostEqual(two["model_flops"], one["model_flops"], delta=1e-9 * one["model_flops"])
+        times = [self.run_with("cp=4", f"parallelism.cp_comm_type={t}")["iteration_s"] for t in ("p2p", "all_gather", "a2a")]
+        self.assertLess(max(times) / min(times), 1.2)
+        same = [self.run_with("cp=1", f"parallelism.cp_comm_type={t}")["event_digest"] for t in ("p2p", "a2a")]
+        self.assertEqual(same, [one["event_digest"]] * 2)
+
+    def test_granularities_agree(self):
+        for keys in (["cp=2", "precision=fp8", "tp=2", "pp=2", "parallelism.sequence_parallel=true"],
+                     ["cp=2", "strategy=fsdp", "parallelism.zero_stage=3", "parallelism.data_parallel_replicate_degree=2"]):
+            stage, kernel = (self.run_with(*keys, f"granularity={g}")["iteration_s"] for g in ("stage", "kernel"))
+            self.assertAlmostEqual(stage, kernel, delta=1e-9 * stage)
+
+    def test_sharding(self):
+        states = [self.run_with(f"parallelism.zero_stage={z}")["peak_memory_bytes"] for z in (0, 1, 2)]
+        self.assertEqual(states, sorted(states, reverse=True))
+        sharded = ["strategy=fsdp", "parallelism.zero_stage=3"]
+        full, hybrid, kept, near = (self.run_with(*sharded, *more) for more in (
+            [], ["parallelism.data_parallel_replicate_degree=2"], ["parallelism.reshard_after_forward=false"],
+            ["parallelism.zero_hpz_partition_size=8"]))
+        for more in (hybrid, kept, near):
+            self.assertGreater(more["peak_memory_bytes"], full["peak_memory_bytes"])
+            # Fewer bytes from far away; between copies, gradients are reduced once more.
+            self.assertLessEqual(more["iteration_s"], (1.03 if more is hybrid else 1) * full["iteration_s"])
+        self.assertLess(self.run_with("pp=2", "parallelism.zero_stage=2")["peak_memory_bytes"],
+                        self.run_with("pp=2", "parallelism.zero_stage=1")["peak_memory_bytes"])
+
+    def test_what_frameworks_refuse_is_refused_with_the_reason(self):
+        self.assertIn("do not divide", self.refused("cp=3"))
+        self.assertIn("2 x 16 equal pieces", self.refused("cp=16", "data.tokens_per_sample=8200"))
+        self.assertIn("flash_attention", self.refused("cp=2", "software.flash_attention=false"))
+        self.assertIn("whole heads", self.refused("cp=16", "parallelism.cp_comm_type=a2a"))
+        self.assertIn("a2a", self.refused("parallelism.cp_comm_type=tree"))
+        self.assertIn("optimus", self.refused("cp=2", "strategy=optimus"))
+        self.assertIn("zero_stage 3", self.refused("parallelism.data_parallel_replicate_degree=2"))
+        self.assertIn("zero_stage 3", self.refused("parallelism.reshard_after_forward=false"))
+        self.assertIn("divisor", self.refused("strategy=fsdp", "parallelism.zero_stage=3",
+                                              "parallelism.data_parallel_replicate_degree=3"))
+        self.assertIn("DeepSpeed's", self.refused("strategy=fsdp", "parallelism.zero_stage=3", "parallelism.zero_hpz_partition_size=2",
+                                                  "parallelism.reshard_after_forward=false"))
+        self.assertIn("pipeline", self.refused("pp=2", "parallelism.zero_stage=3"))
+
+
+if __name__ == "__main__":
+    unittest.main()

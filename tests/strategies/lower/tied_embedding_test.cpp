@@ -1,0 +1,54 @@
+// A tied head on another stage: its gradients meet those of the embedding.
+#include "strategies/lower/tied_embedding.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/strategies/lower/programs.hpp"
+
+namespace mllmsim {
+using namespace lower;
+namespace {
+
+Job two_stages(bool tied) {
+  Job job = five_layers();
+  job.parallelism.pipeline_model_parallel_size = 2;
+  job.parallelism.global_batch_size = 2;
+  job.model.llm.tie_word_embeddings = tied;
+  return job;
+}
+
+// Embedding and two blocks; a block and the head. Of an all-reduce over two each sends as much as
+// the buffer holds: 4 bytes for each of vocabulary x 2,048 gradients.
+TEST(TiedEmbedding, IsReducedOverTheStagesThatHoldIt) {
+  const Job job = two_stages(true);
+  JobCosts costs(job);
+  const Program program = to_program(job, plan_of(job, {3, 2}), costs.context());
+  for (const std::uint32_t device : {0u, 1u}) {
+    const auto dp = on_stream(program, {device}, StreamKind::dp);
+    ASSERT_EQ(letters(program, dp), "RS");
+    EXPECT_EQ(program.tasks()[dp[0].value].bytes, Bytes{4 * job.model.llm.vocab_size * 2048});
+    const auto compute = on_stream(program, {device}, StreamKind::compute);
+    EXPECT_TRUE(joined(program, compute[compute.size() - 2], dp[0]));  // the last backward
+  }
+}
+
+TEST(TiedEmbedding, IsHeldTwiceOnTwoStagesAndOnceOnOne) {
+  const Job job = two_stages(true);
+  const std::int64_t matrix = job.model.llm.vocab_size * 2048;
+  const Plan two = plan_of(job, {3, 2});
+  EXPECT_EQ(copied_embedding(job, two.stages[0]), 0);
+  EXPECT_EQ(copied_embedding(job, two.stages[1]), matrix);
+  Job whole = job;
+  whole.parallelism.pipeline_model_parallel_size = 1;
+  EXPECT_EQ(copied_embedding(whole, plan_of(whole, {5}).stages[0]), 0);
+}
+
+TEST(TiedEmbedding, OthersHaveNothingToReduce) {
+  const Job job = two_stages(false);
+  JobCosts costs(job);
+  const Program program = to_program(job, plan_of(job, {3, 2}), costs.context());
+  EXPECT_EQ(letters(program, on_stream(program, {0}, StreamKind::dp)), "S");
+}
+
+}  // namespace
+}  // namespace mllmsim
