@@ -220,10 +220,9 @@ std::vector<SavedTensor> head_activations(const LayerSetting& s, const Llm& llm,
   Saved saved(s);
   saved.add_norm(llm.blocks.norm, "final norm input", values);
   saved.add_if(s.trained, "logits input", values, kBf16);
-  if (s.software.fused_cross_entropy)  // in place of the logits
-    saved.add("logits gradient", tokens * s.vocabulary_shard(llm.vocab_size), kBf16);
-  else
-    saved.add("softmax in fp32", tokens * s.vocabulary_shard(llm.vocab_size), kFp32);
+  // A fused loss leaves gradients in place of the logits.
+  saved.add("softmax or logits", tokens * s.vocabulary_shard(llm.vocab_size),
+            s.software.fused_cross_entropy ? kBf16 : s.software.memory.logits_saved_bytes);
   return saved.take();
 }
 

@@ -66,6 +66,13 @@ struct LayerCost {
 
 LayerTotals totals(const LayerCost& cost);
 
+// Sizes of a layer's tensors on one GPU, in the order in which they are made.
+struct LayerTensors {
+  std::vector<Bytes> saved;     // from the forward to the backward
+  std::vector<Bytes> forward;   // that pass in the forward, a few at a time
+  std::vector<Bytes> backward;  // that the backward works with: recomputed, gradients
+};
+
 struct Block;
 struct LayerSetting;
 
@@ -95,6 +102,9 @@ class LayerCosts {
   // Activations that leave `layer` towards the next pipeline stage, for the whole tp group;
   // includes outputs of earlier encoders that only pass through.
   Bytes boundary(const Layer& layer, const MicroBatch& micro_batch) const;
+
+  LayerTensors tensors(const Layer& layer, const MicroBatch& micro_batch,
+                       Recompute recompute) const;
 
   // Optimizer step over this many parameters of one GPU.
   Time optimizer_step(std::int64_t parameters) const;

@@ -149,7 +149,11 @@ void each_field(RowOf<StageRow> auto& row, Visitor& visit) {
   visit.field("saved_activations_bytes", row.saved_activations);
   visit.field("optimizer_step_bytes", row.optimizer_step);
   visit.field("peak_allocated_bytes", row.peak_allocated);
+  visit.field("peak_reserved_bytes", row.peak_reserved);
+  visit.field("allocator_retries", row.allocator_retries);
   visit.field("peak_memory_bytes", row.peak_memory);
+  visit.field("peak_memory_p50_bytes", row.peak_memory_p50);
+  visit.field("peak_memory_p99_bytes", row.peak_memory_p99);
 }
 
 template <class Visitor>

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -36,6 +37,9 @@ void read_cells(const Node& node, const std::string& key, std::vector<CsvCell>& 
     reader.read("column", cell.column);
     cell.scaled = reader.read("times", cell.times, {1e-12, 1e12});
     if (const Node* missing = reader.find("missing")) cell.missing = *missing;
+    if (const Node* none = reader.find("none"); none && none->is<Node::Array>())
+      for (const Node& text : none->as<Node::Array>())
+        if (text.is<std::string>()) cell.none.push_back(text.as<std::string>());
     if (const Node* map = reader.find("map"); map && map->is<Node::Table>()) {
       cell.map = map->as<Node::Table>();
       cell.mapped = true;
@@ -187,6 +191,7 @@ void read_row(const CsvMapping& mapping, const RowCells& cells, const CsvRow& ro
   point.id = expand(mapping.id, text);
   const auto fill = [&](const std::vector<CsvCell>& from, Node& into) {
     for (const CsvCell& cell : from) {
+      if (std::ranges::find(cell.none, cells.text(cell.column)) != cell.none.end()) continue;
       Node value;
       if (value_of(cell, cells[cell.column], value, problems))
         into.as<Node::Table>()[cell.key] = std::move(value);

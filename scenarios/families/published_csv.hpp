@@ -12,6 +12,7 @@
 //   parallelism.tensor_model_parallel_size = { column = "--tp", missing = 1 }
 //   [points.published]
 //   iteration_s = { column = "iteration time (ms)", times = 1e-3 }
+//   peak_memory_bytes = { column = "mem", none = ["OOM", ""] }    rows without that figure
 //   [[points.when]]                                        further changes of some rows, in order
 //   where = { Backend = "unfused" }
 //   set = { software.flash_attention = false }
@@ -41,7 +42,8 @@ struct CsvCell {
   bool scaled = false;
   Node::Table map;  // what a cell's text stands for; empty: itself
   bool mapped = false;
-  std::optional<Node> missing;  // what an empty cell stands for
+  std::optional<Node> missing;    // what an empty cell stands for
+  std::vector<std::string> none;  // texts of a published cell that has no figure
 };
 
 struct CsvChange {

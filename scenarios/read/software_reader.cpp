@@ -27,6 +27,8 @@ void each_memory_field(Software& s, F field) {
   field("keep_stage_outputs", m.keep_stage_outputs, "code: Megatron's deallocate_pipeline_outputs");
   field("transpose_attention_output", m.transpose_attention_output,
         "measurement: Megatron-LM's CI on H100, where cuDNN's attention runs sequence first");
+  field("logits_saved_bytes", m.logits_saved_bytes,
+        "code: Megatron's vocab_parallel_cross_entropy keeps the softmax", kBytes);
   field("logits_working_bytes", m.logits_working_bytes,
         "code: Megatron's vocab_parallel_cross_entropy works in place", kBytes);
   field("gemm_workspaces", m.gemm_workspaces,

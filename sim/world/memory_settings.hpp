@@ -28,9 +28,11 @@ struct MemorySettings {
   // Flash attention runs batch first in layers that run sequence first: of more than one sequence
   // its output and a transposed copy are both kept.
   bool transpose_attention_output = false;
-  // Beside the fp32 softmax that is kept per logit: 2 for the bf16 logits or their gradient
-  // (Megatron); 8 where fp32 logits are shifted by a copy and the gradient is one more (Hugging
-  // Face).
+  // Kept of each logit for the backward: its fp32 softmax; 2 where a fused loss turns bf16 logits
+  // into their gradient in place (flash-attn, Transformer Engine).
+  int logits_saved_bytes = 4;
+  // Beside that: 2 for the bf16 logits or their gradient (Megatron); 8 where fp32 logits are
+  // shifted by a copy and the gradient is one more (Hugging Face).
   int logits_working_bytes = 2;
   Bytes gemm_workspaces{96LL << 20};  // of cuBLAS in two threads and of Transformer Engine
   Bytes context{800LL << 20};         // CUDA's context, kernels of all libraries

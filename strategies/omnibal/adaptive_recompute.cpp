@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "cost_models/layers/layer_costs.hpp"
+#include "strategies/plans/pass.hpp"
 #include "strategies/step/plan_memory.hpp"
+#include "strategies/step/replay.hpp"
 #include "strategies/step/simulate_plan.hpp"
 
 namespace mllmsim::omnibal {
@@ -27,6 +29,32 @@ std::vector<Place> recomputed_blocks(const CostContext& costs, const MicroBatch&
   std::vector<Place> places;
   for (const auto& block : blocks) places.push_back(block.second);
   return places;
+}
+
+constexpr double kShrink = 0.95;
+constexpr int kTries = 10;
+constexpr std::int64_t kReplayedSteps = 32;
+
+// Whether some steps of the pass, spread over it, get through on all ranks, with a twentieth of the
+// memory to spare for the others.
+bool gets_through(const Job& job, const CostContext& costs, const Plan& plan) {
+  Job spare = job;
+  spare.cluster.gpu_memory = scaled(job.cluster.gpu_memory, kShrink);
+  if (plan.pass && spare.data.steps == 0) spare.data.steps = kReplayedSteps;
+  std::vector<std::vector<std::vector<MicroBatch>>> steps{plan.micro_batches};
+  if (plan.pass) {
+    steps.clear();
+    for (const std::int64_t step : plans::chosen_steps(spare, *plan.pass)) {
+      if (static_cast<std::int64_t>(steps.size()) == kReplayedSteps) break;
+      steps.push_back(plans::micro_batches_of(job, *plan.pass, step));
+    }
+  }
+  for (std::size_t rank = 0; rank < plan.stages.size(); ++rank) {
+    step::RankReplay replay(spare, plan, costs.layers, static_cast<int>(rank));
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      if (!replay.step(static_cast<std::int64_t>(i), steps[i][i % steps[i].size()])) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -77,6 +105,18 @@ void adapt_recompute(const Job& job, const CostContext& costs, const MicroBatch&
     }
   }
   plan = with(fits);
+}
+
+void adapt_recompute_to_allocator(const Job& job, const CostContext& costs,
+                                  const MicroBatch& largest, Plan& plan) {
+  const Plan asked = plan;
+  Bytes budget = job.cluster.gpu_memory;
+  for (int i = 0; i < kTries; ++i, budget = scaled(budget, kShrink)) {
+    plan = asked;
+    adapt_recompute(job, costs, largest, budget, plan);
+    if (gets_through(job, costs, plan)) return;
+  }
+  plan = asked;  // not even with all that is asked for recomputed, or nearly
 }
 
 }  // namespace mllmsim::omnibal

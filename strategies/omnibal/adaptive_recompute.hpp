@@ -17,6 +17,11 @@ namespace mllmsim::omnibal {
 void adapt_recompute(const Job& job, const CostContext& costs, const MicroBatch& largest,
                      Bytes budget, Plan& plan);
 
+// The same for the memory that a GPU has. PyTorch's allocator needs more than is allocated; how
+// much shows when steps are replayed: the budget shrinks until they get through.
+void adapt_recompute_to_allocator(const Job& job, const CostContext& costs,
+                                  const MicroBatch& largest, Plan& plan);
+
 // The memory one GPU of each pipeline rank needs if every micro-batch is `micro_batch`.
 std::vector<Bytes> peak_memory(const Job& job, const CostContext& costs,
                                const MicroBatch& micro_batch, const Plan& plan);

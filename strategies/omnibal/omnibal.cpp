@@ -48,7 +48,7 @@ Plan plan_omnibal(const Job& job, const CostContext& costs) {
   if (is_on(job, "memory")) {
     const MicroBatch largest = plan.pass ? plans::largest_micro_batch(packed, *plan.pass)
                                          : plans::uniform_micro_batch(job);
-    adapt_recompute(job, costs, largest, job.cluster.gpu_memory, plan);
+    adapt_recompute_to_allocator(packed, costs, largest, plan);
   }
   add_facts(job, plan);
   return plan;

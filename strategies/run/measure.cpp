@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "sim/base/hash.hpp"
+#include "sim/base/quantile.hpp"
+#include "strategies/plans/pass.hpp"
 #include "strategies/step/plan_memory.hpp"
 
 namespace mllmsim::run {
@@ -17,6 +20,7 @@ struct Run {
   const Plan& plan;
   std::vector<MeasuredStep> steps;
   FlopsPerSecond peak;
+  const std::vector<ReplayedRank>& replayed;
 
   bool costed() const { return !job.given_times; }
 
@@ -63,6 +67,32 @@ void measure_state(const Run& run, StageFigures& row) {
   row.optimizer_step = held.optimizer_step;
 }
 
+// The most at once: as allocated, and as the allocator reserves it. Quantiles are over steps and
+// replicas.
+void measure_peaks(const Run& run, StageFigures& row) {
+  const Bytes outside = row.held.total() - row.held.allocated();
+  row.peak_allocated = row.held.allocated() + std::max(row.peak_activations, row.optimizer_step);
+  row.peak_reserved = row.peak_allocated;
+  const auto rank = static_cast<std::size_t>(row.stage);
+  if (!run.replayed.empty()) {
+    const ReplayedRank& replayed = run.replayed[rank];
+    row.peak_reserved = std::max(row.peak_reserved, replayed.peak_reserved);
+    if (replayed.ran_out)
+      row.peak_reserved =
+          std::max(row.peak_reserved, replayed.ran_out->reserved + replayed.ran_out->asked);
+    row.allocator_retries = replayed.retries;
+  }
+  row.peak_memory = outside + row.peak_reserved;
+  std::vector<double> peaks;
+  for (const MeasuredStep& s : run.steps)
+    for (std::size_t d = rank; d < s.peaks.size(); d += run.ranks())
+      peaks.push_back(
+          static_cast<double>((row.held.total() + std::max(s.peaks[d], row.optimizer_step)).value));
+  std::sort(peaks.begin(), peaks.end());
+  row.peak_memory_p50 = Bytes{std::llround(quantile_of_sorted(peaks, 0.5))};
+  row.peak_memory_p99 = Bytes{std::llround(quantile_of_sorted(peaks, 0.99))};
+}
+
 StageFigures stage_row(const Run& run, std::size_t rank) {
   StageFigures row;
   row.stage = static_cast<int>(rank);
@@ -91,9 +121,7 @@ StageFigures stage_row(const Run& run, std::size_t rank) {
       row.peak_activations = std::max(row.peak_activations, s.peaks[d]);
     }
   }
-  const Bytes passing = std::max(row.peak_activations, row.optimizer_step);
-  row.peak_allocated = row.held.allocated() + passing;
-  row.peak_memory = row.held.total() + passing;
+  if (run.costed()) measure_peaks(run, row);
   return row;
 }
 
@@ -132,16 +160,52 @@ std::string parts_of(const StageFigures& row) {
   return out;
 }
 
+// "at step 12, in the forward of micro-batch 3 (8,192 tokens, 12 tiles) on replica 1: ..."
+std::string where_it_ran_out(const Run& run, const ReplayedRank& replayed) {
+  const step::RanOut& out = *replayed.ran_out;
+  std::string at;
+  if (out.micro_batch < 0) {
+    at = out.forward ? "before the first step"
+                     : fmt::format("in the optimizer of step {}", out.step);
+  } else {
+    const auto replica = static_cast<std::size_t>(replayed.replica);
+    const auto position = static_cast<std::size_t>(out.micro_batch);
+    const MicroBatch mb = run.plan.pass ? plans::micro_batches_of(run.job, *run.plan.pass,
+                                                                  out.step)[replica][position]
+                                        : run.plan.micro_batches[replica][position];
+    std::int64_t tiles = 0;
+    for (const TokenBatch& e : mb.encoders) tiles += e.sequences();
+    at = fmt::format("at step {}, in the {} of micro-batch {} ({} tokens, {} tiles) of replica {}",
+                     out.step, out.forward ? "forward" : "backward", out.micro_batch,
+                     mb.llm.tokens(), tiles, replayed.replica);
+  }
+  return fmt::format("{}: {:.1f} GiB are allocated, {:.1f} reserved, {:.2f} more asked for", at,
+                     gib(out.allocated), gib(out.reserved), gib(out.asked));
+}
+
 void measure_memory(const Run& run, Outcome& out) {
   out.gpu_memory = run.job.cluster.gpu_memory;
   const StageFigures* worst = nullptr;
   for (const StageFigures& row : out.stages)
     if (!worst || row.peak_memory > worst->peak_memory) worst = &row;
   out.peak_memory = worst->peak_memory;
-  out.fits = out.peak_memory <= out.gpu_memory || !run.costed();
+  if (!run.costed()) return;
+  const ReplayedRank* first = nullptr;  // to run out
+  std::size_t stage = 0;
+  for (std::size_t r = 0; r < run.replayed.size(); ++r) {
+    const auto& ran_out = run.replayed[r].ran_out;
+    if (!ran_out || (first && std::pair(first->ran_out->step, first->ran_out->micro_batch) <=
+                                  std::pair(ran_out->step, ran_out->micro_batch)))
+      continue;
+    first = &run.replayed[r];
+    stage = r;
+  }
+  out.fits = !first && out.peak_memory <= out.gpu_memory;
   if (out.fits) return;
   out.reason = fmt::format("stage {} needs {:.1f} GiB of {:.1f} GiB: {}", worst->stage,
                            gib(worst->peak_memory), gib(out.gpu_memory), parts_of(*worst));
+  if (first)
+    out.reason += fmt::format("; stage {} runs out {}", stage, where_it_ran_out(run, *first));
 }
 
 // Rows of all steps; spans and memory of the one that is shown.
@@ -195,8 +259,8 @@ void measure_data(const Run& run, Outcome& out) {
 }  // namespace
 
 Outcome measure(const Job& job, const Plan& plan, std::vector<MeasuredStep> steps,
-                FlopsPerSecond peak) {
-  Run run{job, plan, std::move(steps), peak};
+                FlopsPerSecond peak, const std::vector<ReplayedRank>& replayed) {
+  Run run{job, plan, std::move(steps), peak, replayed};
   Outcome out;
   out.kernel_by_kernel = plan.encoders || job.granularity == Granularity::kernel;
   out.iteration = to_seconds(run.span()) / run.step_count();

@@ -41,8 +41,12 @@ struct StageFigures {
   Bytes optimizer_step{};  // copies of gradients while it runs; activations are gone by then
   // Most that forwards leave for backwards; the peak has what a backward works with on top.
   Bytes saved_activations{};
-  Bytes peak_allocated{};  // of PyTorch's allocator
-  Bytes peak_memory{};
+  // Of PyTorch's allocator: in tensors, and with what it keeps (strategies/step/replay.hpp).
+  Bytes peak_allocated{}, peak_reserved{};
+  std::int64_t allocator_retries = 0;  // allocations for which it gave back all that it kept
+  Bytes peak_memory{};                 // reserved, and what is outside the allocator
+  // Peak of a step as allocated, and what is outside: quantiles over steps and replicas.
+  Bytes peak_memory_p50{}, peak_memory_p99{};
 };
 
 // One simulated step of one data-parallel replica.

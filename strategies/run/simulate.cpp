@@ -15,6 +15,7 @@
 #include "strategies/registry/registry.hpp"
 #include "strategies/run/job_costs.hpp"
 #include "strategies/run/measure.hpp"
+#include "strategies/run/replay_ranks.hpp"
 
 namespace mllmsim {
 namespace {
@@ -78,8 +79,9 @@ Outcome simulate(const Job& asked, const costs::KernelCosts& kernels, const RunO
     steps = measure_pass(job, plan, costs, options);
   else
     steps.push_back(run::measure_step(job, plan, costs, 0, shown_step(options)));
-  Outcome out =
-      run::measure(job, plan, std::move(steps), kernels.peak(job.software.precision.format));
+  const auto replayed = run::replay_ranks(job, plan, costs.layers, steps);
+  Outcome out = run::measure(job, plan, std::move(steps),
+                             kernels.peak(job.software.precision.format), replayed);
   out.planning = Seconds{planning.count()};
   return out;
 }

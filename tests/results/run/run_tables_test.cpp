@@ -43,7 +43,8 @@ TEST(RunTables, ColumnNames) {
             "bubble_encoder_wait_s weights_bytes gradients_bytes model_gradients_bytes "
             "optimizer_bytes buckets_bytes workspaces_bytes communicators_bytes context_bytes "
             "reserve_bytes peak_activations_bytes saved_activations_bytes optimizer_step_bytes "
-            "peak_allocated_bytes peak_memory_bytes");
+            "peak_allocated_bytes peak_reserved_bytes allocator_retries peak_memory_bytes "
+            "peak_memory_p50_bytes peak_memory_p99_bytes");
   EXPECT_EQ(column_names(steps_table({})),
             "run strategy scenario_hash step replica iteration_s micro_batches samples llm_tokens "
             "tiles bubble_share");

@@ -1,0 +1,328 @@
+#include "sim/account/caching_allocator.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/base/errors.hpp"
+
+namespace mllmsim {
+namespace {
+
+constexpr std::int64_t kMiB = 1 << 20;
+constexpr std::int64_t kRound = 512;                           // kMinBlockSize
+constexpr std::int64_t kSmallRequest = kMiB;                   // kSmallSize
+constexpr std::int64_t kSmallSegment = 2 * kMiB;               // kSmallBuffer
+constexpr std::int64_t kLargeSegment = 20 * kMiB;              // kLargeBuffer
+constexpr std::int64_t kOwnSegment = 10 * kMiB;                // kMinLargeAlloc
+constexpr std::int64_t kOwnSegmentRound = 2 * kMiB;            // kRoundLarge
+constexpr std::int64_t kAddressSpace = std::int64_t{1} << 50;  // of an expandable segment
+
+std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+
+std::int64_t segment_size(std::int64_t request) {
+  if (request <= kSmallRequest) return kSmallSegment;
+  if (request < kOwnSegment) return kLargeSegment;
+  return round_up(request, kOwnSegmentRound);
+}
+
+std::int64_t page(bool small) { return small ? kSmallSegment : kLargeSegment; }
+
+}  // namespace
+
+CachingAllocator::CachingAllocator(const AllocatorSettings& settings, Bytes limit)
+    : settings_(settings),
+      limit_(limit.value),
+      split_below_(settings.max_split_size.value > 0 ? settings.max_split_size.value
+                                                     : std::numeric_limits<std::int64_t>::max()) {}
+
+std::optional<CachingAllocator::Block> CachingAllocator::allocate(Bytes request) {
+  check(request.value > 0, "an allocation has bytes");
+  const std::int64_t size = round_up(request.value, kRound);
+  const bool small = size <= kSmallRequest;
+  ++allocations_;
+  Block block = find(size, small);
+  if (block == kNone) {
+    if (settings_.garbage_collection_threshold > 0) collect_garbage();
+    block = new_segment(size, small);
+    if (block == kNone && release_large_enough(size, small)) block = new_segment(size, small);
+    if (block == kNone) {
+      ++retries_;
+      if (release_unused()) block = new_segment(size, small);
+    }
+    if (block == kNone) return std::nullopt;
+  }
+  if (should_split(nodes_[block], size)) split(block, size);
+  nodes_[block].used = true;
+  allocated_ += nodes_[block].size;
+  peak_allocated_ = std::max(peak_allocated_, allocated_);
+  return block;
+}
+
+void CachingAllocator::free(Block block) {
+  nodes_[block].used = false;
+  nodes_[block].freed_at = allocations_;
+  allocated_ -= nodes_[block].size;
+  insert(merged(block));
+}
+
+// Best fit. Blocks above max_split_size are for requests of that size, and no more than 20 MiB
+// larger. The free end of an expandable segment counts with all it can grow by, so others go first.
+CachingAllocator::Block CachingAllocator::find(std::int64_t size, bool small) {
+  Pool& pool = pool_of(small);
+  auto at = std::lower_bound(pool.begin(), pool.end(), Free{size, -1, 0});
+  if (at == pool.end()) return kNone;
+  if (settings_.expandable_segments) {
+    const auto grows = [&](const Free& f) {
+      const Block next = nodes_[f.block].next;
+      return next != kNone && !nodes_[next].mapped;
+    };
+    if (grows(*at) && std::next(at) != pool.end() && !grows(*std::next(at))) ++at;
+    return take(pool, at);
+  }
+  if (size < split_below_ && at->size >= split_below_) return kNone;
+  if (size >= split_below_ && at->size >= size + kLargeSegment) return kNone;
+  return take(pool, at);
+}
+
+CachingAllocator::Block CachingAllocator::take(Pool& pool, Pool::iterator at) {
+  const Block block = at->block;
+  pool.erase(at);
+  return block;
+}
+
+bool CachingAllocator::should_split(const Node& block, std::int64_t size) const {
+  const std::int64_t rest = block.size - size;
+  if (block.small || settings_.expandable_segments) return rest >= kRound;
+  return size < split_below_ && rest > kSmallRequest;
+}
+
+void CachingAllocator::split(Block block, std::int64_t size) {
+  Node rest = nodes_[block];
+  rest.address += size;
+  rest.size -= size;
+  rest.previous = block;
+  const Block other = make(rest);
+  if (rest.next != kNone) nodes_[rest.next].previous = other;
+  nodes_[block].size = size;
+  nodes_[block].next = other;
+  insert(other);
+}
+
+CachingAllocator::Block CachingAllocator::new_segment(std::int64_t size, bool small) {
+  if (settings_.expandable_segments) return expand(size, small);
+  const std::int64_t bytes = segment_size(size);
+  if (reserved_ + bytes > limit_) return kNone;
+  reserve(bytes);
+  ++segments_;
+  Node node;
+  node.address = next_address_;
+  node.size = bytes;
+  node.small = small;
+  next_address_ += bytes;
+  return make(node);
+}
+
+// Maps pages at the first place where free and unmapped memory side by side are enough.
+CachingAllocator::Block CachingAllocator::expand(std::int64_t size, bool small) {
+  Block& tail = unmapped_tail_[small ? 1 : 0];
+  if (tail == kNone) {
+    Node node;
+    node.address = next_address_;
+    node.size = kAddressSpace;
+    node.small = small;
+    node.mapped = false;
+    next_address_ += kAddressSpace;
+    tail = make(node);
+    ++segments_;
+  }
+  const Block unmapped = find_expandable(size, small);
+  const Block before = nodes_[unmapped].previous;
+  const bool joins = before != kNone && !nodes_[before].used && nodes_[before].mapped;
+  const std::int64_t missing = size - (joins ? nodes_[before].size : 0);
+  const std::int64_t bytes = std::min(round_up(missing, page(small)), nodes_[unmapped].size);
+  if (reserved_ + bytes > limit_) return kNone;
+  reserve(bytes);
+  Node& hole = nodes_[unmapped];
+  Block block = unmapped;
+  if (bytes < hole.size) {  // the front of the hole is mapped now
+    Node mapped = hole;
+    mapped.size = bytes;
+    mapped.mapped = true;
+    mapped.next = unmapped;
+    hole.address += bytes;
+    hole.size -= bytes;
+    block = make(mapped);
+    nodes_[unmapped].previous = block;
+    if (before != kNone) nodes_[before].next = block;
+  } else {
+    hole.mapped = true;
+  }
+  return merged(block);
+}
+
+CachingAllocator::Block CachingAllocator::find_expandable(std::int64_t size, bool small) const {
+  const Block tail = unmapped_tail_[small ? 1 : 0];
+  Block first = tail, best = tail;
+  while (nodes_[first].previous != kNone) first = nodes_[first].previous;
+  for (Block b = first; b != kNone; b = nodes_[b].next) {
+    if (nodes_[b].mapped) continue;
+    const Block before = nodes_[b].previous;
+    const bool joins = before != kNone && !nodes_[before].used && nodes_[before].mapped;
+    if (nodes_[b].size + (joins ? nodes_[before].size : 0) < size) continue;
+    best = b;
+    break;
+  }
+  return best;
+}
+
+// With its free neighbours, which leave their pool.
+CachingAllocator::Block CachingAllocator::merged(Block block) {
+  const Block before = nodes_[block].previous, after = nodes_[block].next;
+  if (before != kNone && !nodes_[before].used && nodes_[before].mapped) {
+    erase(before);
+    absorb(before, block);
+    block = before;
+  }
+  if (after != kNone && !nodes_[after].used && nodes_[after].mapped) {
+    erase(after);
+    absorb(block, after);
+  }
+  return block;
+}
+
+void CachingAllocator::absorb(Block into, Block other) {
+  Node& a = nodes_[into];
+  const Node& b = nodes_[other];
+  a.size += b.size;
+  a.next = b.next;
+  a.freed_at = std::max(a.freed_at, b.freed_at);
+  if (b.next != kNone) nodes_[b.next].previous = into;
+  unused_.push_back(other);
+}
+
+void CachingAllocator::insert(Block block) {
+  const Node& n = nodes_[block];
+  Pool& pool = pool_of(n.small);
+  const Free f{n.size, n.address, block};
+  pool.insert(std::lower_bound(pool.begin(), pool.end(), f), f);
+}
+
+void CachingAllocator::erase(Block block) {
+  const Node& n = nodes_[block];
+  Pool& pool = pool_of(n.small);
+  const auto at = std::lower_bound(pool.begin(), pool.end(), Free{n.size, n.address, block});
+  check(at != pool.end() && at->block == block, "a free block is in its pool");
+  pool.erase(at);
+}
+
+void CachingAllocator::release(Block block) {
+  erase(block);
+  reserve(-nodes_[block].size);
+  --segments_;
+  unused_.push_back(block);
+}
+
+// Whole pages of a free block of an expandable segment.
+void CachingAllocator::unmap(Block block) {
+  const std::int64_t step = page(nodes_[block].small);
+  const std::int64_t begin = round_up(nodes_[block].address, step);
+  const std::int64_t end = (nodes_[block].address + nodes_[block].size) / step * step;
+  if (end <= begin) return;
+  erase(block);
+  const std::int64_t front = begin - nodes_[block].address;
+  if (front > 0) {
+    split(block, front);
+    insert(block);
+    block = nodes_[block].next;
+    erase(block);
+  }
+  if (nodes_[block].size > end - begin) split(block, end - begin);
+  reserve(-nodes_[block].size);
+  nodes_[block].mapped = false;
+  const bool small = nodes_[block].small;
+  const Block before = nodes_[block].previous, after = nodes_[block].next;
+  const Block tail = unmapped_tail_[small ? 1 : 0];
+  if (after != kNone && !nodes_[after].mapped) {
+    absorb(block, after);
+    if (after == tail) unmapped_tail_[small ? 1 : 0] = block;
+  }
+  if (before != kNone && !nodes_[before].mapped) {
+    const bool was_tail = unmapped_tail_[small ? 1 : 0] == block;
+    absorb(before, block);
+    if (was_tail) unmapped_tail_[small ? 1 : 0] = before;
+  }
+}
+
+// Oversized blocks that nobody uses: the smallest that is enough, or the largest together.
+bool CachingAllocator::release_large_enough(std::int64_t size, bool small) {
+  if (settings_.max_split_size.value == 0 || settings_.expandable_segments) return false;
+  Pool& pool = pool_of(small);
+  const std::int64_t wanted = std::max(size, split_below_);
+  const auto at = std::lower_bound(pool.begin(), pool.end(), Free{wanted, -1, 0});
+  if (at != pool.end()) {
+    release(at->block);
+    return true;
+  }
+  std::int64_t released = 0;
+  while (released < wanted && !pool.empty() && pool.back().size >= split_below_) {
+    released += pool.back().size;
+    release(pool.back().block);
+  }
+  return released >= wanted;
+}
+
+bool CachingAllocator::release_unused() {
+  const std::int64_t before = reserved_;
+  for (Pool& pool : pools_) {
+    const Pool free = pool;  // releasing changes the pool
+    for (const Free& f : free)
+      if (settings_.expandable_segments)
+        unmap(f.block);
+      else if (nodes_[f.block].previous == kNone && nodes_[f.block].next == kNone)
+        release(f.block);
+  }
+  return reserved_ < before;
+}
+
+void CachingAllocator::collect_garbage() {
+  const auto threshold = static_cast<std::int64_t>(settings_.garbage_collection_threshold *
+                                                   static_cast<double>(limit_));
+  if (reserved_ <= threshold) return;
+  const std::int64_t target = reserved_ - threshold;
+  const auto whole = [&](const Free& f) {
+    return nodes_[f.block].previous == kNone && nodes_[f.block].next == kNone;
+  };
+  std::int64_t reclaimed = 0;
+  for (bool freed = true; freed && reclaimed < target;) {
+    freed = false;
+    std::int64_t age = 0, count = 0;
+    for (const Free& f : pools_[0])
+      if (whole(f)) age += allocations_ - nodes_[f.block].freed_at, ++count;
+    if (count == 0) return;
+    const Pool free = pools_[0];
+    for (const Free& f : free)
+      if (whole(f) && (allocations_ - nodes_[f.block].freed_at) * count >= age) {
+        reclaimed += f.size;
+        release(f.block);
+        freed = true;
+      }
+  }
+}
+
+CachingAllocator::Block CachingAllocator::make(const Node& node) {
+  if (unused_.empty()) {
+    nodes_.push_back(node);
+    return static_cast<Block>(nodes_.size() - 1);
+  }
+  const Block block = unused_.back();
+  unused_.pop_back();
+  nodes_[block] = node;
+  return block;
+}
+
+void CachingAllocator::reserve(std::int64_t bytes) {
+  reserved_ += bytes;
+  peak_reserved_ = std::max(peak_reserved_, reserved_);
+}
+
+}  // namespace mllmsim

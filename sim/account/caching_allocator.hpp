@@ -1,0 +1,97 @@
+// PyTorch's CUDACachingAllocator (c10/cuda/CUDACachingAllocator.cpp), one device, one stream.
+//
+// A request is rounded up to 512 bytes and served from the free blocks of its pool, the smallest
+// that is large enough and of those the first by address; if there is none, from a new segment:
+//
+//   request        pool    segment
+//   <= 1 MiB       small   2 MiB
+//   < 10 MiB       large   20 MiB
+//   otherwise      large   the request, rounded up to 2 MiB
+//
+// What a block has too much becomes a block of its own: from 512 bytes on in the small pool, above
+// 1 MiB in the large one. Freed blocks merge with free neighbours in their segment and stay
+// reserved. With max_split_size larger blocks are not split and serve only requests that leave less
+// than 20 MiB. With expandable_segments a pool is one segment that grows by 2 MiB (small) or 20 MiB
+// (large) pages, always splits, and can give back any free page.
+//
+// If a new segment would exceed the limit: first unused blocks above max_split_size are released,
+// enough for the request, then every segment without a used block (a retry, which costs a
+// synchronisation); if it still does not fit, the allocation fails. garbage_collection_threshold
+// releases segments that were not used for longer than the average before that, once reserved
+// memory is above that share of the limit.
+//
+// Left out: several streams, CUDA graphs' private pools, roundup_power2_divisions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/world/memory_settings.hpp"
+
+namespace mllmsim {
+
+class CachingAllocator {
+ public:
+  using Block = std::uint32_t;
+
+  CachingAllocator(const AllocatorSettings& settings, Bytes limit);
+
+  // None: out of memory. A request of no bytes is none of memory.
+  std::optional<Block> allocate(Bytes request);
+  void free(Block block);
+
+  Bytes allocated() const { return {allocated_}; }  // in blocks handed out, rounded
+  Bytes reserved() const { return {reserved_}; }
+  Bytes peak_allocated() const { return {peak_allocated_}; }
+  Bytes peak_reserved() const { return {peak_reserved_}; }
+  std::int64_t retries() const { return retries_; }    // of allocations, after giving back segments
+  std::int64_t segments() const { return segments_; }  // there now
+
+ private:
+  static constexpr Block kNone = UINT32_MAX;
+  struct Node {
+    std::int64_t address = 0, size = 0;
+    Block previous = kNone, next = kNone;  // neighbours in the segment
+    std::int64_t freed_at = 0;             // count of allocations, for garbage collection
+    bool small = false, used = false, mapped = true;
+  };
+  struct Free {
+    std::int64_t size = 0, address = 0;
+    Block block = kNone;
+    auto operator<=>(const Free&) const = default;
+  };
+  using Pool = std::vector<Free>;  // sorted
+
+  Pool& pool_of(bool small) { return pools_[small ? 1 : 0]; }
+  Block find(std::int64_t size, bool small);
+  Block take(Pool& pool, Pool::iterator at);
+  Block new_segment(std::int64_t size, bool small);
+  Block expand(std::int64_t size, bool small);
+  Block find_expandable(std::int64_t size, bool small) const;
+  bool should_split(const Node& block, std::int64_t size) const;
+  void split(Block block, std::int64_t size);
+  Block merged(Block block);
+  void absorb(Block into, Block other);
+  void insert(Block block);
+  void erase(Block block);
+  void release(Block block);
+  void unmap(Block block);
+  bool release_large_enough(std::int64_t size, bool small);
+  bool release_unused();
+  void collect_garbage();
+  Block make(const Node& node);
+  void reserve(std::int64_t bytes);
+
+  AllocatorSettings settings_;
+  std::int64_t limit_, split_below_;
+  std::vector<Node> nodes_;
+  std::vector<Block> unused_;             // numbers of nodes to be used again
+  Pool pools_[2];                         // large, small
+  Block unmapped_tail_[2]{kNone, kNone};  // of the expandable segments
+  std::int64_t next_address_ = 0, allocations_ = 0, segments_ = 0;
+  std::int64_t allocated_ = 0, reserved_ = 0, peak_allocated_ = 0, peak_reserved_ = 0, retries_ = 0;
+};
+
+}  // namespace mllmsim

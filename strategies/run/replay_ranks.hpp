@@ -1,0 +1,23 @@
+// Every pipeline rank's allocations over the simulated steps, replayed (strategies/step/replay.hpp)
+// on the replica where that rank was fullest. Of a long pass up to 256 steps stand for all: 192
+// spread evenly, and the fullest.
+#pragma once
+
+#include "strategies/run/measure_step.hpp"
+#include "strategies/step/replay.hpp"
+
+namespace mllmsim::run {
+
+struct ReplayedRank {
+  Bytes peak_allocated{}, peak_reserved{};
+  std::int64_t retries = 0;
+  int replica = 0;
+  std::optional<step::RanOut> ran_out;
+};
+
+// One per pipeline rank; none if encoders run beside the pipeline.
+std::vector<ReplayedRank> replay_ranks(const Job& job, const Plan& plan,
+                                       const costs::LayerCosts& layers,
+                                       const std::vector<MeasuredStep>& steps);
+
+}  // namespace mllmsim::run

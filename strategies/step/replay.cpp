@@ -1,0 +1,169 @@
+#include "strategies/step/replay.hpp"
+
+#include <algorithm>
+
+#include "sim/kernel/schedule.hpp"
+#include "strategies/lower/lower.hpp"
+#include "strategies/step/plan_memory.hpp"
+
+namespace mllmsim::step {
+namespace {
+
+constexpr std::size_t kAliveAtOnce = 3;  // tensors that pass in a forward
+constexpr int kReplayed = 1;             // of like layers in a row
+constexpr std::size_t kMostKnown = 1 << 16;
+
+Bytes allowed(const Job& job, const Holdings& held) {
+  return job.cluster.gpu_memory - (held.total() - held.allocated());
+}
+
+}  // namespace
+
+std::size_t RankReplay::KeyHash::operator()(const Key& key) const {
+  std::uint64_t h = key.row;
+  for (const std::int64_t n : {key.tokens, key.sequences})
+    h = (h ^ static_cast<std::uint64_t>(n)) * 0x9E3779B97F4A7C15ULL;
+  return h ^ (h >> 32);
+}
+
+RankReplay::RankReplay(const Job& job, const Plan& plan, const costs::LayerCosts& layers, int rank)
+    : plan_(plan),
+      layers_(layers),
+      model_(job.model),
+      rank_(rank),
+      tp_(job.parallelism.tensor_model_parallel_size),
+      flash_(job.software.flash_attention),
+      keeps_outputs_(job.software.memory.keep_stage_outputs),
+      sequence_parallel_(job.parallelism.sequence_parallel),
+      allocator_(job.software.memory.allocator, allowed(job, rank_state(job, plan, rank).held)) {
+  const RankState state = rank_state(job, plan, rank);
+  optimizer_step_ = state.optimizer_step;
+  for (const Chunk& chunk : plan.stages[static_cast<std::size_t>(rank)]) add_rows(job, chunk);
+  for (std::size_t i = 0; i < kHoldings; ++i)
+    if (in_allocator(static_cast<Holding>(i)) && !allocate(state.held.bytes[i], held_)) {
+      ran_out_ = {0, -1, true, allocator_.allocated(), allocator_.reserved(), asked_};
+      return;
+    }
+}
+
+void RankReplay::add_rows(const Job& job, const Chunk& chunk) {
+  const auto first = static_cast<std::uint32_t>(rows_.size());
+  for (const PlannedLayer& p : chunk) {
+    const bool like =
+        rows_.size() > first && rows_.back().planned.layer.kind == p.layer.kind &&
+        rows_.back().planned.layer.module == p.layer.module &&
+        block_kind(model_, rows_.back().planned.layer) == block_kind(model_, p.layer) &&
+        rows_.back().planned.recompute == p.recompute;
+    if (!like) {
+      rows_.push_back({p, 0, {}});
+      if (job.parallelism.zero_stage == 3)
+        rows_.back().gathered = Bytes{lower::parameters_per_gpu(job, p, false) *
+                                      job.software.precision.parameter_bytes};
+    }
+    ++rows_.back().count;
+  }
+  chunk_rows_.emplace_back(first, static_cast<std::uint32_t>(rows_.size()));
+}
+
+const costs::LayerTensors& RankReplay::tensors(std::uint32_t row, const MicroBatch& mb) {
+  const PlannedLayer& p = rows_[row].planned;
+  const TokenBatch& batch = is_llm(model_, p.layer) ? mb.llm : mb.encoders[p.layer.module];
+  if (!flash_ && p.layer.kind == LayerKind::block)  // depends on every length
+    return latest_ = layers_.tensors(p.layer, mb, p.recompute);
+  if (known_.size() > kMostKnown) known_.clear();
+  const auto [found, added] = known_.try_emplace({row, batch.tokens(), batch.sequences()});
+  if (added) found->second = layers_.tensors(p.layer, mb, p.recompute);
+  return found->second;
+}
+
+bool RankReplay::allocate(Bytes bytes, std::vector<Block>& into) {
+  if (bytes.value <= 0) return true;
+  asked_ = bytes;
+  const std::optional<Block> block = allocator_.allocate(bytes);
+  if (block) into.push_back(*block);
+  return block.has_value();
+}
+
+void RankReplay::free_last(std::vector<Block>& blocks, std::size_t count) {
+  for (; count > 0; --count) {
+    allocator_.free(blocks.back());
+    blocks.pop_back();
+  }
+}
+
+// What the chunk sends on, on one GPU.
+Bytes RankReplay::output(const MicroBatch& mb, std::uint32_t chunk) const {
+  const Chunk& layers = plan_.stages[static_cast<std::size_t>(rank_)][chunk];
+  const bool last =
+      chunk + 1 == chunk_rows_.size() && rank_ + 1 == static_cast<int>(plan_.stages.size());
+  if (!keeps_outputs_ || last || layers.empty()) return {};
+  const Bytes all = layers_.boundary(layers.back().layer, mb);
+  return sequence_parallel_ ? scaled(all, 1.0 / tp_) : all;
+}
+
+bool RankReplay::forward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved) {
+  for (std::uint32_t row = chunk_rows_[chunk].first; row < chunk_rows_[chunk].second; ++row) {
+    const costs::LayerTensors& t = tensors(row, mb);
+    for (int i = 0; i < rows_[row].count; ++i) {
+      if (i < kReplayed) {
+        if (!allocate(rows_[row].gathered, passing_)) return false;
+        std::size_t oldest = passing_.size();
+        for (const Bytes bytes : t.forward) {
+          if (!allocate(bytes, passing_)) return false;
+          if (passing_.size() - oldest > kAliveAtOnce) allocator_.free(passing_[oldest++]);
+        }
+        while (passing_.size() > oldest) free_last(passing_, 1);
+        passing_.resize(rows_[row].gathered.value > 0 ? 1 : 0);
+        free_last(passing_, passing_.size());
+      }
+      for (const Bytes bytes : t.saved)
+        if (!allocate(bytes, saved)) return false;
+    }
+  }
+  return allocate(output(mb, chunk), saved);
+}
+
+bool RankReplay::backward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved) {
+  if (output(mb, chunk).value > 0) free_last(saved, 1);
+  for (std::uint32_t row = chunk_rows_[chunk].second; row-- > chunk_rows_[chunk].first;) {
+    const costs::LayerTensors& t = tensors(row, mb);
+    for (int i = 0; i < rows_[row].count; ++i) {
+      if (i < kReplayed) {
+        if (!allocate(rows_[row].gathered, passing_)) return false;
+        for (const Bytes bytes : t.backward)
+          if (!allocate(bytes, passing_)) return false;
+      }
+      free_last(saved, t.saved.size());
+      free_last(passing_, passing_.size());
+    }
+  }
+  return true;
+}
+
+bool RankReplay::step(std::int64_t number, const std::vector<MicroBatch>& micro_batches) {
+  if (ran_out_) return false;
+  const int ranks = static_cast<int>(plan_.stages.size());
+  const int chunks = static_cast<int>(chunk_rows_.size());
+  std::vector<std::vector<Block>> saved(micro_batches.size() * chunk_rows_.size());
+  for (const Pass& pass : schedule(plan_.schedule, ranks, chunks,
+                                   static_cast<std::int64_t>(micro_batches.size()), rank_)) {
+    const MicroBatch& mb = micro_batches[pass.micro_batch];
+    std::vector<Block>& kept = saved[pass.micro_batch * chunk_rows_.size() + pass.chunk];
+    if (pass.forward ? forward(mb, pass.chunk, kept) : backward(mb, pass.chunk, kept)) continue;
+    ran_out_ = {number,
+                static_cast<int>(pass.micro_batch),
+                pass.forward,
+                allocator_.allocated(),
+                allocator_.reserved(),
+                asked_};
+    return false;
+  }
+  if (!allocate(optimizer_step_, passing_)) {
+    ran_out_ = {number, -1, false, allocator_.allocated(), allocator_.reserved(), asked_};
+    return false;
+  }
+  free_last(passing_, passing_.size());
+  return true;
+}
+
+}  // namespace mllmsim::step

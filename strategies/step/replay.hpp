@@ -1,0 +1,85 @@
+// The allocations of one GPU over a sequence of steps, each with its own shapes, replayed through a
+// model of PyTorch's allocator (sim/account/caching_allocator.hpp): how much it reserves, and
+// whether it runs out.
+//
+// The order is that in which the CPU issues passes, the rank's schedule, so no timeline is needed.
+// What is held all step long comes first, one flat buffer a name; then of every pass
+//
+//   forward    a layer's passing tensors, three alive at a time, and those it saves
+//   backward   what recomputes and gradients, until the layer is done; then what was saved is freed
+//
+// and at the end of a step the optimizer's copies. Tensors that pass in a row of like layers are
+// replayed for the first of them: the others find the blocks that it gave back. Left out: encoders
+// beside the pipeline (plan.encoders), whose ranks are not replayed.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "cost_models/layers/layer_costs.hpp"
+#include "sim/account/caching_allocator.hpp"
+#include "strategies/job/job.hpp"
+#include "strategies/job/plan.hpp"
+
+namespace mllmsim::step {
+
+// Where an allocation failed; micro_batch -1: what is held all step long, or the optimizer.
+struct RanOut {
+  std::int64_t step = 0;
+  int micro_batch = -1;
+  bool forward = true;
+  Bytes allocated{}, reserved{}, asked{};
+};
+
+class RankReplay {
+ public:
+  RankReplay(const Job& job, const Plan& plan, const costs::LayerCosts& layers, int rank);
+
+  // The micro-batches of one replica in one step. False: out of memory, here or before.
+  bool step(std::int64_t number, const std::vector<MicroBatch>& micro_batches);
+
+  const CachingAllocator& allocator() const { return allocator_; }
+  const std::optional<RanOut>& ran_out() const { return ran_out_; }
+
+ private:
+  using Block = CachingAllocator::Block;
+  struct Row {  // of like layers
+    PlannedLayer planned;
+    int count = 0;
+    Bytes gathered{};  // zero_stage 3: its parameters while it runs
+  };
+  struct Key {
+    std::uint32_t row = 0;
+    std::int64_t tokens = 0, sequences = 0;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const;
+  };
+
+  void add_rows(const Job& job, const Chunk& chunk);
+  const costs::LayerTensors& tensors(std::uint32_t row, const MicroBatch& mb);
+  bool allocate(Bytes bytes, std::vector<Block>& into);
+  void free_last(std::vector<Block>& blocks, std::size_t count);
+  bool forward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved);
+  bool backward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved);
+  Bytes output(const MicroBatch& mb, std::uint32_t chunk) const;
+
+  const Plan& plan_;
+  const costs::LayerCosts& layers_;
+  const Model& model_;
+  int rank_, tp_;
+  bool flash_, keeps_outputs_, sequence_parallel_;
+  Bytes optimizer_step_{};
+  CachingAllocator allocator_;
+  std::vector<Row> rows_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> chunk_rows_;  // first, end
+  std::unordered_map<Key, costs::LayerTensors, KeyHash> known_;
+  costs::LayerTensors latest_;  // of one that is not remembered
+  std::vector<Block> held_, passing_;
+  Bytes asked_{};
+  std::optional<RanOut> ran_out_;
+};
+
+}  // namespace mllmsim::step

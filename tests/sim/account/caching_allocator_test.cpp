@@ -1,0 +1,204 @@
+// PyTorch's caching allocator by hand, in MiB, and what must hold whatever is asked of it.
+#include "sim/account/caching_allocator.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+namespace mllmsim {
+namespace {
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+Bytes mib(double n) { return {static_cast<std::int64_t>(n * kMiB)}; }
+
+struct Allocator : CachingAllocator {
+  explicit Allocator(AllocatorSettings settings = {}, Bytes limit = mib(1000))
+      : CachingAllocator(settings, limit) {}
+  double reserved_mib() const { return static_cast<double>(reserved().value) / kMiB; }
+  double allocated_mib() const { return static_cast<double>(allocated().value) / kMiB; }
+};
+
+AllocatorSettings expandable() {
+  AllocatorSettings s;
+  s.expandable_segments = true;
+  return s;
+}
+
+TEST(CachingAllocator, SegmentsAre2And20MiBOrTheRequest) {
+  Allocator a;
+  a.allocate(Bytes{1});
+  EXPECT_EQ(a.allocated(), Bytes{512});
+  EXPECT_EQ(a.reserved_mib(), 2);
+  a.allocate(mib(1.5));
+  EXPECT_EQ(a.reserved_mib(), 2 + 20);
+  a.allocate(mib(9));  // from the 20, of which 18.5 were left
+  EXPECT_EQ(a.reserved_mib(), 2 + 20);
+  a.allocate(mib(11));  // 9.5 are left: its own segment, rounded to 2
+  EXPECT_EQ(a.reserved_mib(), 2 + 20 + 12);
+}
+
+// 100 is taken for 70 and its rest for 29; what is left, 1, is no block: 30 are handed out.
+TEST(CachingAllocator, SplitsWhatIsMoreThanOneMiBTooLarge) {
+  Allocator a;
+  a.free(*a.allocate(mib(100)));
+  a.allocate(mib(70));
+  a.allocate(mib(29));
+  EXPECT_EQ(a.allocated_mib(), 100);
+  EXPECT_EQ(a.reserved_mib(), 100);
+}
+
+TEST(CachingAllocator, TakesTheSmallestBlockThatIsLargeEnough) {
+  Allocator a;
+  const auto large = a.allocate(mib(100)), fitting = a.allocate(mib(40));
+  a.free(*large);
+  a.free(*fitting);
+  a.allocate(mib(40));
+  a.allocate(mib(100));
+  EXPECT_EQ(a.reserved_mib(), 140);
+}
+
+TEST(CachingAllocator, FreeNeighboursMergeWithinTheirSegment) {
+  Allocator a;
+  a.free(*a.allocate(mib(100)));
+  const auto one = a.allocate(mib(50)), two = a.allocate(mib(50));
+  a.free(*one);
+  a.free(*two);
+  a.allocate(mib(100));
+  EXPECT_EQ(a.reserved_mib(), 100);
+}
+
+// Shapes that vary: 60 and 60 free in two segments do not serve 100. Above the limit of 200 both
+// are given back (a retry); a segment of which a part is used is not.
+TEST(CachingAllocator, GivesBackUnusedSegmentsBeforeItRunsOut) {
+  Allocator a({}, mib(200));
+  const auto one = a.allocate(mib(60)), two = a.allocate(mib(60));
+  a.free(*one);
+  a.free(*two);
+  EXPECT_TRUE(a.allocate(mib(100)));
+  EXPECT_EQ(a.reserved_mib(), 100);
+  EXPECT_EQ(a.retries(), 1);
+  EXPECT_EQ(a.peak_reserved(), mib(120));
+
+  Allocator b({}, mib(200));
+  b.free(*b.allocate(mib(120)));
+  b.allocate(mib(20));                 // of the 120
+  EXPECT_FALSE(b.allocate(mib(110)));  // 20 are used, 180 are free, in two places
+  EXPECT_EQ(b.reserved_mib(), 120);
+}
+
+// The same two frees with one segment that grows: 120 side by side, 20 more pages are not needed.
+TEST(CachingAllocator, ExpandableSegmentsGrowInsteadOfFragmenting) {
+  Allocator a(expandable());
+  const auto one = a.allocate(mib(60)), two = a.allocate(mib(60));
+  EXPECT_EQ(a.reserved_mib(), 120);
+  a.free(*one);
+  a.free(*two);
+  const auto all = a.allocate(mib(130));
+  EXPECT_EQ(a.reserved_mib(), 140);  // pages of 20
+  a.free(*all);
+  Allocator b(expandable(), mib(120));
+  const auto front = b.allocate(mib(60));
+  b.allocate(mib(40));
+  b.free(*front);
+  EXPECT_TRUE(b.allocate(mib(80)));  // the front's pages are unmapped and mapped again behind
+  EXPECT_LE(b.reserved_mib(), 120);
+}
+
+// Blocks of 100 and more are not split: 60 gets its own, 110 may take 120, not 140.
+TEST(CachingAllocator, MaxSplitSizeKeepsLargeBlocksWhole) {
+  AllocatorSettings s;
+  s.max_split_size = mib(100);
+  Allocator a(s);
+  const auto large = a.allocate(mib(140)), other = a.allocate(mib(120));
+  a.free(*large);
+  a.free(*other);
+  a.allocate(mib(60));
+  EXPECT_EQ(a.reserved_mib(), 140 + 120 + 60);
+  a.allocate(mib(110));
+  EXPECT_EQ(a.reserved_mib(), 140 + 120 + 60);
+  EXPECT_EQ(a.allocated_mib(), 120 + 60);
+}
+
+// Above half of 200: the older of two unused segments goes before a new one is made.
+TEST(CachingAllocator, GarbageCollectionReleasesWhatIsOld) {
+  AllocatorSettings s;
+  s.garbage_collection_threshold = 0.5;
+  Allocator a(s, mib(200));
+  const auto one = a.allocate(mib(60)), two = a.allocate(mib(50));
+  a.free(*one);
+  a.free(*a.allocate(mib(1.5)));  // time passes; 1.5 of the 60
+  a.free(*two);
+  a.allocate(mib(70));
+  EXPECT_EQ(a.retries(), 0);
+  EXPECT_LE(a.reserved_mib(), 50 + 70 + 20);
+}
+
+AllocatorSettings random_settings() {
+  AllocatorSettings s;
+  s.expandable_segments = *rc::gen::arbitrary<bool>();
+  s.max_split_size = mib(*rc::gen::element(0, 20, 64));
+  s.garbage_collection_threshold = *rc::gen::element(0.0, 0.6);
+  return s;
+}
+
+// Allocated is the sum of what is handed out, between the requests and what is reserved, which is
+// never above the limit; what fails would not fit beside what is allocated, fragments included; and
+// when all is freed, everything can be had at once again.
+TEST(CachingAllocator, KeepsItsAccounts) {
+  EXPECT_TRUE(rc::check([] {
+    const AllocatorSettings settings = random_settings();
+    const Bytes limit = mib(*rc::gen::inRange(64, 400));
+    CachingAllocator a(settings, limit);
+    std::vector<std::pair<CachingAllocator::Block, std::int64_t>> live;
+    std::int64_t requested = 0;
+    for (int i = 0; i < 200; ++i) {
+      if (!live.empty() && *rc::gen::inRange(0, 5) < 2) {
+        const auto at =
+            static_cast<std::size_t>(*rc::gen::inRange<int>(0, static_cast<int>(live.size())));
+        a.free(live[at].first);
+        requested -= live[at].second;
+        live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
+      } else {
+        const std::int64_t bytes = *rc::gen::element<std::int64_t>(
+            1, 700, kMiB / 2, kMiB, kMiB + 1, 5 * kMiB, 10 * kMiB, 33 * kMiB, 47 * kMiB + 3);
+        if (const auto block = a.allocate(Bytes{bytes})) {
+          live.emplace_back(*block, bytes);
+          requested += bytes;
+        } else {
+          RC_ASSERT(a.reserved().value + bytes + 20 * kMiB > limit.value);
+        }
+      }
+      RC_ASSERT(a.allocated().value >= requested);
+      RC_ASSERT(a.allocated() <= a.reserved());
+      RC_ASSERT(a.reserved() <= limit);
+      RC_ASSERT(a.reserved() <= a.peak_reserved());
+      RC_ASSERT(a.allocated() <= a.peak_allocated());
+    }
+    for (const auto& [block, bytes] : live) a.free(block);
+    RC_ASSERT(a.allocated() == Bytes{0});
+    RC_ASSERT(a.allocate(Bytes{limit.value / (20 * kMiB) * (20 * kMiB) - 20 * kMiB}).has_value());
+  }));
+}
+
+// The same requests again and again reserve nothing more after the first round.
+TEST(CachingAllocator, RepeatedStepsReserveOnce) {
+  EXPECT_TRUE(rc::check([] {
+    AllocatorSettings settings;
+    settings.expandable_segments = *rc::gen::arbitrary<bool>();
+    CachingAllocator a(settings, mib(100000));
+    const auto sizes = *rc::gen::container<std::vector<std::int64_t>>(
+        20, rc::gen::inRange<std::int64_t>(1, 60 * kMiB));
+    Bytes after_first{};
+    for (int round = 0; round < 5; ++round) {
+      std::vector<CachingAllocator::Block> live;
+      for (const std::int64_t size : sizes) live.push_back(*a.allocate(Bytes{size}));
+      for (const auto block : live) a.free(block);
+      if (round == 0) after_first = a.reserved();
+    }
+    RC_ASSERT(a.allocated() == Bytes{0});
+    RC_ASSERT(a.reserved().value <= 2 * after_first.value);
+  }));
+}
+
+}  // namespace
+}  // namespace mllmsim
