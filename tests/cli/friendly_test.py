@@ -192,7 +192,7 @@ class Friendly(unittest.TestCase):
     def test_limits_of_packs_in_a_scenario(self):
         for change, words in (("data.pack_tokens=0", "positive"), ("data.pack_tokens=-4", "positive"),
                               ("data.pack_tokens=100", "at least the 949 tokens of the longest sample"),
-                              ("data.pack_tiles=1", "at least the 3 tiles"), ("data.keep_tokens=5000", "at most the 949 tokens")):
+                              ("data.pack_tiles=1", "at least the 3 tiles"), ("data.keep_tokens=5000", "at most the 4096 tokens")):
             error = self.mllmsim("run", "large.toml", "data.set=a.json", "data.batching=isf", change, code=2).stderr
             self.assertIn(words, error)
             self.assertIn(change.split("=")[0], error)

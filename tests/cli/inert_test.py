@@ -183,7 +183,7 @@ class Files(Inert):
     def test_a_data_set_is_called_what_its_file_is(self):
         for i, name in enumerate(NAMES):
             with self.subTest(name=name):
-                (self.dir / f"{name}.json").write_text(json.dumps([{"vit_num": 2, "token_num": 100}] * 32))
+                (self.dir / f"{name}.json").write_text(json.dumps([{"vit_num": 2, "token_num": 100}] * 512))
                 file = self.scenario("x", data=f"set = {toml(f'./{name}.json')}")
                 self.run_mllmsim("run", file, "--out", f"data-{i}")
                 self.run_mllmsim("pack", f"./{name}.json", "--out", f"packs-{i}.parquet")

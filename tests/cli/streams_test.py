@@ -101,7 +101,7 @@ class StandardError(Cli):
             self.assertEqual(self.run_shell("run", "nothing", redirect=redirect).returncode, 2)
 
     def test_a_long_plan_says_how_far_it_is_on_a_terminal_only(self):
-        words = [MLLMSIM, "run", "vit-3b-gpt-11b-a100x8", "gbs=256", "--out", "out"]
+        words = [MLLMSIM, "run", "vit-3b-gpt-11b-a100x8", "gbs=1024", "--out", "out"]
         done = subprocess.run(words, cwd=self.dir, capture_output=True, text=True, timeout=600)
         self.assertNotIn("steps of planning", done.stderr)
         reader, writer = os.openpty()
