@@ -16,7 +16,7 @@ MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 KNOWN_MISSES = {
     # DeepSpeed of early 2021 moved 175B parameters at some 17 GB/s a node: serial gathers, one per matrix and a copy per rank explain half.
     "Megatron SC'21 Table 2 (ZeRO-3)": 0.356,
-    # A bias of the stack: pipelines of every size take 1.3 times as long as predicted, so that speed-ups (median 6 %) and layers per
+    # A bias of the stack: pipelines take 1.1 to 1.7 times as long as predicted, so that speed-ups (median 6 %) and layers per
     # stage come out right and GPU-days do not. The baseline's free memory is what its allocator leaves after shapes of all sizes.
     "OmniBal": 0.270,
     "OmniBal layers per stage": 0.044,
