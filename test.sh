@@ -2,10 +2,10 @@
 # Builds everything and runs the tests.
 #
 #   ./test.sh              what CI runs: all tests in release with clang-format and clang-tidy, all but the slowest under asan
-#                          and ubsan, what has threads under tsan, and the linker's look for one name defined twice
+#                          and ubsan, and the linker's look for one name defined twice
 #                          (-flto -Werror=odr)
 #   ./test.sh --quick      in release only
-#   ./test.sh --all        also more under tsan, all faults, and whether all these builds write the same bytes
+#   ./test.sh --all        also what has threads under tsan, all faults, and whether all these builds write the same bytes
 #   ./test.sh --coverage   how much of each folder the tests reach, without CUDA; build/coverage/coverage.html has the lines
 #   ./test.sh -R results   ctest's arguments: in release only, unless --all stands before them
 # The first that fails ends it.
@@ -16,17 +16,15 @@ cd "$root"
 all=
 case ${1:-} in
   --quick) presets=(release); shift ;;
-  --all) presets=(release asan-ubsan tsan lto); all=-all; export MLLMSIM_ALL_FAULTS=1; shift ;;
+  --all) presets=(release asan-ubsan tsan lto); all=yes; export MLLMSIM_ALL_FAULTS=1; shift ;;
   --coverage) presets=(coverage); find build/coverage -name '*.gcda' -delete 2>/dev/null || true; shift ;;
-  '') presets=(release asan-ubsan tsan lto) ;;
+  '') presets=(release asan-ubsan lto) ;;
   *) presets=(release) ;;
 esac
 
 for preset in "${presets[@]}"; do
   ./setup.sh tests "$preset"
-  tests=$preset
-  [ "$preset$all" = tsan-all ] && tests=tsan-all
-  ctest --preset "$tests" -j 2 "$@"
+  ctest --preset "$preset" -j 2 "$@"
 done
 if [ "${presets[0]}" = coverage ]; then .venv/bin/python -B tests/coverage.py build/coverage; fi
 if [ -n "$all" ] && [ $# -eq 0 ]; then  # all builds simulate the same events
