@@ -22,7 +22,7 @@ struct Ring {
 
   // Keys and values of this rank; with their gradients if backwards.
   Bytes message(bool backward) const {
-    return b.setting.activation((backward ? 2 : 1) * 2 * tokens * b.shard.kv());
+    return b.setting.activation((backward ? 4 : 2) * tokens * b.shard.kv());
   }
   Cost travel(bool backward) const {
     const GroupShape& group = b.setting.cp_group;

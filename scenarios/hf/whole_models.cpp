@@ -116,19 +116,20 @@ void qwen_vl(const Joined& j, std::int64_t min_pixels, std::int64_t max_pixels) 
   j.encoder.set("image", image.take());
 }
 // Limits are those of the processors' classes; preprocessor_config.json may say others.
-void qwen2_vl(const Joined& j) { qwen_vl(j, 56 * 56, 28 * 28 * 1280); }
+constexpr std::int64_t kCell = 28 * 28;  // pixels that become one token
+void qwen2_vl(const Joined& j) { qwen_vl(j, 4 * kCell, 1280 * kCell); }
 void qwen3_vl(const Joined& j) { qwen_vl(j, 65536, 16777216); }
 
 // Merged patches through a matrix to the output's width, another, and a gated MLP, which counts as
 // one of 1.5 times its width: the same matrices.
 void glm4v(const Joined& j) {
-  qwen_vl(j, 112 * 112, 28 * 28 * 15000);
+  qwen_vl(j, 16 * kCell, 15000 * kCell);
   const std::int64_t out = j.encoder.number("intermediate_size");
   const std::int64_t gated = j.vision.number("intermediate_size").value_or(13696) * 3 / 2;
   j.projector({j.merged_width(), out, out, gated, j.llm_width}, true, false);
 }
 
-void kimi_vl(const Joined& j) { qwen_vl(j, 1, 28 * 28 * 4096); }
+void kimi_vl(const Joined& j) { qwen_vl(j, 1, 4096 * kCell); }
 
 // Pooled to mm_tokens_per_image, a norm and one matrix.
 void gemma3(const Joined& j) {

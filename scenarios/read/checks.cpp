@@ -73,11 +73,12 @@ class Checker {
       add(key,
           "is modelled for attention over whole sequences only, not for latent attention or "
           "windows");
-    if (!job_.data.set && job_.data.tokens_per_sample % (2 * cp) != 0)
+    const std::int64_t pieces = std::int64_t{2} * cp;
+    if (!job_.data.set && job_.data.tokens_per_sample % pieces != 0)
       add(key,
           fmt::format("sequences are cut into 2 x {} equal pieces, and {} tokens do not divide "
                       "by {}",
-                      cp, job_.data.tokens_per_sample, 2 * cp));
+                      cp, job_.data.tokens_per_sample, pieces));
     const Transformer& t = job_.model.llm.blocks;
     const std::int64_t each = std::int64_t{p.tensor_model_parallel_size} * cp;
     if (p.cp_comm_type == CpCommType::a2a &&

@@ -24,6 +24,8 @@ struct Segment {
   PlannedLayer layer;  // meaningless if the segment is a whole chunk
 };
 
+// Moving a segment does not throw, which clang-tidy cannot see of a small_vector.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 struct PassTasks {
   boost::container::small_vector<Segment, 1> segments;  // one: a whole chunk
   TaskId start{};  // what comes before the first layer; may be nothing
