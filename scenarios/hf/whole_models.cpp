@@ -116,7 +116,7 @@ void qwen_vl(const Joined& j, std::int64_t min_pixels, std::int64_t max_pixels) 
   j.encoder.set("image", image.take());
 }
 // Limits are those of the processors' classes; preprocessor_config.json may say others.
-constexpr std::int64_t kCell = 28 * 28;  // pixels that become one token
+constexpr std::int64_t kCell = 784;  // 28 x 28 pixels become one token
 void qwen2_vl(const Joined& j) { qwen_vl(j, 4 * kCell, 1280 * kCell); }
 void qwen3_vl(const Joined& j) { qwen_vl(j, 65536, 16777216); }
 
