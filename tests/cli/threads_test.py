@@ -1,5 +1,5 @@
 """What has threads: a sweep, a pass over a data set and published runs, with four threads and with one: the same bytes.
-Not under tsan, which does not see how libtbb hands work from thread to thread: threads_test.py MLLMSIM."""
+Not under tsan, which reports races behind tbb::parallel_for, probably because libtbb is not built for it: threads_test.py MLLMSIM."""
 
 import pathlib
 import subprocess
