@@ -2,10 +2,10 @@
 # Builds everything and runs the tests.
 #
 #   ./test.sh              what CI runs: all tests in release with clang-format and clang-tidy, all but the slowest under asan
-#                          and ubsan, and the linker's look for one name defined twice
+#                          and ubsan, what has threads under tsan, and the linker's look for one name defined twice
 #                          (-flto -Werror=odr)
 #   ./test.sh --quick      in release only
-#   ./test.sh --all        also what has threads under tsan, all faults, and whether all these builds write the same bytes
+#   ./test.sh --all        also all faults, and whether all these builds write the same bytes
 #   ./test.sh --coverage   how much of each folder the tests reach, without CUDA; build/coverage/coverage.html has the lines
 #   ./test.sh -R results   ctest's arguments: in release only, unless --all stands before them
 # The first that fails ends it.
@@ -18,7 +18,7 @@ case ${1:-} in
   --quick) presets=(release); shift ;;
   --all) presets=(release asan-ubsan tsan lto); all=yes; export MLLMSIM_ALL_FAULTS=1; shift ;;
   --coverage) presets=(coverage); find build/coverage -name '*.gcda' -delete 2>/dev/null || true; shift ;;
-  '') presets=(release asan-ubsan lto) ;;
+  '') presets=(release asan-ubsan tsan lto) ;;
   *) presets=(release) ;;
 esac
 

@@ -104,6 +104,16 @@ std::vector<Task> gemm_tasks(bool quick, const std::vector<ModelShape>& models) 
     for (const Linear& layer : typical_layers(hidden))
       for (const costs::Gemm& g : linear_layer(8192, layer.inputs, layer.outputs)) add_fp8(g);
   for (int i = 0; i < (quick ? 20 : 100); ++i) add_fp8(cover_point(i, costs::GemmPass::forward));
+  // Experts' products, as many in a launch as a rank has: narrow experts, and wide ones.
+  for (const Linear& layer : {Linear{2048, 1536}, Linear{768, 2048}, Linear{4096, 3072},
+                              Linear{7168, 4096}, Linear{2048, 7168}})
+    for (Size rows : quick ? std::vector<Size>{512} : std::vector<Size>{128, 512, 2048})
+      for (Size experts : quick ? std::vector<Size>{8} : std::vector<Size>{4, 8, 32})
+        for (costs::Gemm g : linear_layer(rows, layer.inputs, layer.outputs)) {
+          g.batch = experts;
+          g.grouped = true;
+          tasks.push_back(GemmTask{g, Mode::burst});
+        }
   // Last, so that the bursts before them find a cool GPU.
   for (Size n : quick ? std::vector<Size>{8192} : std::vector<Size>{2048, 4096, 8192, 16384})
     tasks.push_back(GemmTask{{n, n, n, costs::GemmPass::forward, 1}, Mode::sustained});

@@ -31,8 +31,9 @@ costs::Gemm read_gemm(JsonObject& in) {
           in.count("n"),
           in.count("k"),
           choice_or_first<costs::GemmPass>(in, "pass"),
-          1,
-          choice_or_first<NumberFormat>(in, "format")};
+          count_or(in, "experts", 1),
+          choice_or_first<NumberFormat>(in, "format"),
+          in.has("experts")};
 }
 
 costs::Collective read_collective(JsonObject& in) {
@@ -62,6 +63,7 @@ struct Writer {
     out["pass"] = name_of(t.gemm.pass);
     out["mode"] = name_of(t.mode);
     if (t.gemm.format != NumberFormat::bf16) out["format"] = name_of(t.gemm.format);
+    if (t.gemm.grouped) out["experts"] = t.gemm.batch;
   }
   void operator()(const AttentionTask& t) const {
     out["length"] = t.length;
@@ -98,8 +100,8 @@ struct Writer {
 double gemm_bytes(const costs::Gemm& g) {
   const double output =
       g.pass == costs::GemmPass::weight_gradient ? 8 : 2;  // fp32, read and written
-  return bytes_of(g.format) * (real(g.m) * real(g.k) + real(g.k) * real(g.n)) +
-         output * real(g.m) * real(g.n);
+  return real(g.batch) * (bytes_of(g.format) * (real(g.m) * real(g.k) + real(g.k) * real(g.n)) +
+                          output * real(g.m) * real(g.n));
 }
 
 }  // namespace
@@ -110,9 +112,11 @@ std::int64_t MemoryTask::bytes() const {
     case costs::MemoryOp::elementwise:
       return activation ? 4 * n : 6 * n;
     case costs::MemoryOp::norm_backward:
+    case costs::MemoryOp::activation_backward:
       return 6 * n;
     case costs::MemoryOp::norm:
     case costs::MemoryOp::softmax:
+    case costs::MemoryOp::activation:
     case costs::MemoryOp::embedding:
     case costs::MemoryOp::cross_entropy:  // logits in, their gradient out
       return 4 * n;

@@ -11,6 +11,7 @@
 
 #include <boost/math/distributions/normal.hpp>
 
+#include "cost_models/calibration/calibration.hpp"
 #include "sim/base/errors.hpp"
 
 namespace mllmsim::costs {
@@ -42,7 +43,7 @@ void check_peaks(const Calibration& c) {
                       "(`mllmsim calibrate scale` raises peaks with the speed of GEMMs)",
                       name_of(format), reached / 1e12, peak / 1e12, key, c.header.gpu));
   };
-  check(NumberFormat::bf16, "peak_tflops");
+  check(c.gpu.products_in, "peak_tflops");
   for (const QuantisedGemm& q : c.gemm.quantised)
     check(q.format, q.format == NumberFormat::nvfp4 ? "peak_fp4_tflops" : "peak_fp8_tflops");
 }
@@ -68,6 +69,13 @@ class CalibratedKernelCosts : public KernelCosts {
   }
   Cost point_to_point(const PointToPoint& k) const override {
     return p2p_time(c_.p2p, cluster_, k);
+  }
+  Cost token_exchange(const TokenExchange& x) const override {
+    if (x.fills_nvlink || c_.token_exchange.empty()) return KernelCosts::token_exchange(x);
+    const Cost in_node = exchange_time(c_.token_exchange.front(), x);
+    if (x.group.nodes == 1) return in_node;
+    const Cost far = collective(network_all_to_all(x));
+    return far.time > in_node.time ? far : in_node;
   }
   double gemm_slowdown_beside_collective() const override { return c_.overlap.value; }
   FlopsPerSecond peak(NumberFormat format) const override { return c_.gpu.peak_of(format); }

@@ -4,11 +4,12 @@
 #include <filesystem>
 #include <memory>
 
-#include "cost_models/calibration/calibration.hpp"
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/world/cluster.hpp"
 
 namespace mllmsim::costs {
+
+struct Calibration;
 
 // Reads a calibration file (JSON, cost_models/calibrations/). Throws UserError naming the file and
 // what is wrong in it.

@@ -8,9 +8,11 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "cost_models/kernels/attention.hpp"
 #include "cost_models/kernels/collectives.hpp"
+#include "cost_models/kernels/exchange.hpp"
 #include "cost_models/kernels/gemm.hpp"
 #include "cost_models/kernels/gpus.hpp"
 #include "cost_models/kernels/memory_bound.hpp"
@@ -34,6 +36,7 @@ struct Calibration {
   MemoryBoundModel memory_bound;
   CollectiveModel collectives;
   P2pModel p2p;
+  std::vector<ExchangeModel> token_exchange{};  // one, or none if it was not measured
   Factor overlap;  // time of a GEMM beside a collective over its time alone
 };
 
@@ -49,12 +52,14 @@ void each_provenance(C& c, F f) {
   for (auto& n : c.collectives.network) f(n.provenance);
   f(c.p2p.node_provenance);
   f(c.p2p.network_provenance);
+  for (auto& x : c.token_exchange) f(x.provenance);
 }
 template <class C, class F>
 void each_factor(C& c, F f) {
   for (auto* factor : {&c.gemm.input_gradient, &c.gemm.weight_gradient, &c.gemm.sustained,
                        &c.attention.backward, &c.overlap})
     f(*factor);
+  for (auto& g : c.gemm.grouped) f(g.time);
   for (auto& o : c.attention.older) f(o.time);
 }
 

@@ -32,6 +32,8 @@ void describe(A& a, Gpu& g) {
   a("from", g.from);
   a.optional("peak_fp8_tflops", g.peak_fp8);
   a.optional("peak_fp4_tflops", g.peak_fp4);
+  a.optional("products_in", g.products_in);
+  a.require(!is_quantised(g.products_in), "products_in", "expected bf16, fp16 or fp32");
 }
 
 template <class A>
@@ -85,6 +87,22 @@ void describe(A& a, QuantisedGemm& q) {
 }
 
 template <class A>
+void describe(A& a, GroupedGemm& g) {
+  a("format", g.format);
+  describe(a, g.time);
+}
+
+template <class A>
+void describe(A& a, GemmCorrection& c) {
+  a("m", c.m);
+  a("n", c.n);
+  a("k", c.k);
+  a("pass", c.pass);
+  a("log_ratio", c.log_ratio);
+  a.require(c.m > 0 && c.n > 0 && c.k > 0, "m", "expected sizes above 0");
+}
+
+template <class A>
 void describe(A& a, GemmModel& m) {
   a("large", m.large);
   a("all", m.all);
@@ -95,6 +113,8 @@ void describe(A& a, GemmModel& m) {
   a("weight_gradient", m.weight_gradient);
   a("sustained", m.sustained);
   a.optional("quantised", m.quantised);
+  a.optional("grouped", m.grouped);
+  a.optional("corrections", m.corrections);
   for (std::size_t i = 1; i < m.quantised.size(); ++i)
     a.require(m.quantised[i - 1].format < m.quantised[i].format, "quantised",
               "expected every format once, in order");
@@ -151,30 +171,6 @@ void describe(A& a, AttentionModel& m) {
   a.require(forward, "kernels", "expected at least one forward kernel");
 }
 
-template <class A>
-void describe(A& a, RowEfficiency& r) {
-  a("row_length", r.row_length);
-  a.positive("efficiency", r.efficiency);
-  a.require(r.row_length > 0, "row_length", "expected a number above 0");
-}
-
-template <class A>
-void describe(A& a, MemoryOperation& o) {
-  a("op", o.op);
-  a("provenance", o.provenance);
-  a("rows", o.rows);
-  a.require(!o.rows.empty(), "rows", "expected at least one");
-  for (std::size_t i = 1; i < o.rows.size(); ++i)
-    a.require(o.rows[i - 1].row_length < o.rows[i].row_length, "rows", "expected rising lengths");
-}
-
-template <class A>
-void describe(A& a, MemoryBoundModel& m) {
-  a("launch_us", m.launch);
-  a("operations", m.operations);
-  a.require_each(m.operations, "operations", MemoryOp::optimizer);
-}
-
 // Sizes and times as two lists, which read better than a list of pairs.
 template <class A>
 void describe(A& a, SizeCurve& c) {
@@ -193,6 +189,31 @@ void describe(A& a, SizeCurve& c) {
     a.require(us[i] > 0 && (i == 0 || us[i] >= us[i - 1]), "us", "expected times that do not fall");
     c.points.push_back({bytes[i], Seconds{us[i] * 1e-6}});
   }
+}
+
+template <class A>
+void describe(A& a, RowEfficiency& r) {
+  a("row_length", r.row_length);
+  a.positive("efficiency", r.efficiency);
+  a.require(r.row_length > 0, "row_length", "expected a number above 0");
+}
+
+template <class A>
+void describe(A& a, MemoryOperation& o) {
+  a("op", o.op);
+  a("provenance", o.provenance);
+  a("rows", o.rows);
+  a.optional("curve", o.curve);
+  a.require(!o.rows.empty(), "rows", "expected at least one");
+  for (std::size_t i = 1; i < o.rows.size(); ++i)
+    a.require(o.rows[i - 1].row_length < o.rows[i].row_length, "rows", "expected rising lengths");
+}
+
+template <class A>
+void describe(A& a, MemoryBoundModel& m) {
+  a("launch_us", m.launch);
+  a("operations", m.operations);
+  a.require_each(m.operations, "operations", MemoryOp::optimizer);
 }
 
 template <class A>
@@ -247,6 +268,22 @@ void describe(A& a, P2pModel& m) {
 }
 
 template <class A>
+void describe(A& a, ExchangeLine& l) {
+  a("base_us", l.base);
+  a("per_copy_us", l.per_copy);
+  a("gb_per_s", l.bandwidth);
+}
+
+template <class A>
+void describe(A& a, ExchangeModel& m) {
+  a("provenance", m.provenance);
+  a("sms", m.sms);
+  a("ranks", m.ranks);
+  a("dispatch", m.dispatch);
+  a("combine", m.combine);
+}
+
+template <class A>
 void describe(A& a, Calibration& c) {
   a("header", c.header);
   a("gpu", c.gpu);
@@ -255,6 +292,8 @@ void describe(A& a, Calibration& c) {
   a("memory_bound", c.memory_bound);
   a("collectives", c.collectives);
   a("point_to_point", c.p2p);
+  a.optional("token_exchange", c.token_exchange);
+  a.require(c.token_exchange.size() <= 1, "token_exchange", "expected at most one");
   a("overlap", c.overlap);
 }
 

@@ -2,6 +2,7 @@
 // types: Seconds are microseconds in the file, BytesPerSecond GB/s, FlopsPerSecond TFLOP/s.
 #include <cmath>
 #include <concepts>
+#include <optional>
 #include <type_traits>
 
 #include "cost_models/calibration/calibration_fields.hpp"
@@ -49,6 +50,10 @@ class Reader {
   template <class T>
   void optional(std::string_view key, T& v) {
     if (object_.has(key)) (*this)(key, v);
+  }
+  template <class T>
+  void optional(std::string_view key, std::optional<T>& v) {
+    if (object_.has(key)) (*this)(key, v.emplace());
   }
   void positive(std::string_view key, double& v) { v = object_.positive(key); }
   void require(bool ok, std::string_view key, const char* message) {
@@ -104,6 +109,13 @@ class Writer {
 
   void optional(std::string_view key, FlopsPerSecond v) {
     if (v.value > 0) (*this)(key, v);
+  }
+  void optional(std::string_view key, NumberFormat v) {  // the default is left out
+    if (v != NumberFormat::bf16) (*this)(key, v);
+  }
+  template <class T>
+  void optional(std::string_view key, std::optional<T>& v) {
+    if (v) (*this)(key, *v);
   }
   template <class T>
   void optional(std::string_view key, std::vector<T>& v) {

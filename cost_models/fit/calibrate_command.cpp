@@ -13,6 +13,7 @@
 #include "cost_models/fit/import_kineto.hpp"
 #include "cost_models/fit/import_nccl.hpp"
 #include "cost_models/fit/show.hpp"
+#include "cost_models/kernels/names.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"
 
@@ -89,6 +90,38 @@ costs::Calibration base_of(const fit::RawData& raw, const po::variables_map& opt
   return costs::estimated_calibration(raw.header.gpu, gpu ? *gpu : fit::measured_sheet(raw));
 }
 
+// Parts that rest on no measurement, or fit badly, and what to measure for them.
+void advise(const costs::Calibration& c, std::ostream& err) {
+  constexpr double kBadFit = 0.1;
+  const auto part = [&](const std::string& name, const costs::Provenance& p, const char* measure) {
+    if (p.source == costs::Source::estimate)
+      fmt::print(err, "not fitted: {}, an estimate ({}); measure {}\n", name, p.from, measure);
+    else if (p.median_error > kBadFit)
+      fmt::print(err,
+                 "fits badly: {}, off by {:.0f} % in the median of {} points; measure more {}\n",
+                 name, 100 * p.median_error, p.points, measure);
+  };
+  part("gemm", c.gemm.all.provenance,
+       "20 products or more of different shapes (mllmsim-calibrate, or a profile with shapes)");
+  bool backward = false;
+  for (const costs::AttentionKernel& k : c.attention.kernels) {
+    backward |= k.backward;
+    part(fmt::format("attention, dim {}", k.head_dim), k.provenance,
+         "8 lengths and batches or more of each head dim, mask and pass");
+  }
+  if (!backward && c.attention.backward.source == costs::Source::estimate)
+    fmt::print(err,
+               "not fitted: attention backward, {:g} times the forward by estimate; measure 8 "
+               "lengths and batches or more of it\n",
+               c.attention.backward.value);
+  for (const costs::MemoryOperation& o : c.memory_bound.operations)
+    part(fmt::format("memory bound, {}", name_of(o.op)), o.provenance,
+         "kernels of this kind of five sizes or more");
+  part("collectives in a node", c.collectives.node_provenance,
+       "all_gather, reduce_scatter and all_reduce (nccl-tests, or lines of your own)");
+  part("point to point in a node", c.p2p.node_provenance, "messages of three sizes or more");
+}
+
 void run_fit(const std::vector<std::string>& args, std::ostream& err) {
   po::options_description named;
   named.add_options()("out", po::value<std::string>()->required())("gpu", po::value<std::string>())(
@@ -121,6 +154,7 @@ void run_fit(const std::vector<std::string>& args, std::ostream& err) {
   }
   write_file_atomically(options["out"].as<std::string>(), costs::to_json(fitted));
   show(fitted, err);
+  advise(fitted, err);
 }
 
 // Another name would be read as text.
@@ -151,6 +185,7 @@ void run_import(std::vector<std::string> args, std::ostream& out, std::ostream& 
     raw.append(nccl               ? fit::import_nccl(file, op)
                : kind == "kineto" ? fit::import_kineto(file, gpus)
                                   : fit::read_raw(parquet_file(file)));
+  if (kind == "kineto") raw.join_equal();  // steps of one machine, a trace each
   if (options.count("source") != 0) raw.set_source(options["source"].as<std::string>());
   emit(options, fit::to_json_lines(raw), out);
   fmt::print(err, "{} measurements\n", raw.size());

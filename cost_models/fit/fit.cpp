@@ -31,6 +31,20 @@ void name_sources(const RawData& raw, costs::Calibration& c) {
   for (costs::NetworkCollective& n : c.collectives.network) name("collectives", n.provenance);
   name("point_to_point", c.p2p.node_provenance);
   name("point_to_point", c.p2p.network_provenance);
+  for (costs::ExchangeModel& x : c.token_exchange) name("token_exchange", x.provenance);
+}
+
+// The fastest product that was measured may not be the fastest there is: the peak of a sheet that
+// rests on it follows the fitted form, which gives larger products a little more.
+void raise_peak(costs::Calibration& c) {
+  const costs::Gemm large{8192, 8192, 8192, costs::GemmPass::forward, 1, c.gpu.products_in};
+  const double reached =
+      large.flops().value / costs::gemm_time(c.gemm, c.gpu, large).time.value / c.gpu.peak.value;
+  if (reached <= 1) return;
+  c.gpu.peak.value *= reached;
+  for (costs::GemmParameters* p : {&c.gemm.large, &c.gemm.all})
+    for (costs::GemmTile& tile : p->tiles) tile.rate /= reached;
+  for (costs::AttentionKernel& k : c.attention.kernels) k.rate /= reached;
 }
 
 }  // namespace
@@ -41,6 +55,9 @@ costs::Calibration fit(const RawData& raw, costs::Calibration base,
   const std::string gpu_name = c.header.gpu;
   c.header = raw.header;
   if (c.header.gpu.empty()) c.header.gpu = gpu_name;
+  const auto wide = [](const GemmMeasurement& g) { return g.kernel.format == NumberFormat::fp32; };
+  if (!raw.gemm.empty() && std::all_of(raw.gemm.begin(), raw.gemm.end(), wide))
+    c.gpu.products_in = NumberFormat::fp32;
   fit_gemm(raw.gemm, c.gpu, c.gemm);
   fit_attention(raw.attention, c.gpu, c.attention);
   fit_memory_bound(raw.memory_bound, c.gpu, c.memory_bound);
@@ -51,9 +68,12 @@ costs::Calibration fit(const RawData& raw, costs::Calibration base,
   }
   fit_collectives(raw.collectives, c.gpu, network, c.collectives);
   fit_p2p(raw.p2p, c.gpu, c.p2p);
+  fit_experts(raw.experts, raw.gemm, c.gpu, c.memory_bound, c.gemm);
+  fit_exchange(raw.exchanges, c.token_exchange);
   if (!raw.overlap.empty())
     c.overlap = {median(raw.overlap), costs::Source::interpolated, "measured"};
   name_sources(raw, c);
+  if (c.gpu.sheet_measured) raise_peak(c);
   return c;
 }
 
@@ -76,7 +96,9 @@ costs::Gpu measured_sheet(const RawData& raw) {
     link = memory;
     from += ", neighbours as fast as memory (estimate)";
   }
-  return {{flops}, {memory}, {link}, 1, from, {}, {}};
+  costs::Gpu sheet{{flops}, {memory}, {link}, 1, from, {}, {}};
+  sheet.sheet_measured = true;
+  return sheet;
 }
 
 }  // namespace mllmsim::fit

@@ -30,6 +30,12 @@ void fit_memory_bound(const std::vector<Measurement<costs::MemoryBound>>& raw,
                       const costs::Gpu& gpu, costs::MemoryBoundModel& model);
 void fit_collectives(const std::vector<Measurement<costs::Collective>>& raw, const costs::Gpu& gpu,
                      const MeasuredNetwork& network, costs::CollectiveModel& model);
+// How grouped products of experts compare with as many alike (model.grouped).
+void fit_experts(const std::vector<ExpertsMeasurement>& raw,
+                 const std::vector<GemmMeasurement>& gemms, const costs::Gpu& gpu,
+                 const costs::MemoryBoundModel& memory, costs::GemmModel& model);
+void fit_exchange(const std::vector<ExchangeMeasurement>& raw,
+                  std::vector<costs::ExchangeModel>& model);
 void fit_p2p(const std::vector<Measurement<costs::PointToPoint>>& raw, const costs::Gpu& gpu,
              costs::P2pModel& model);
 

@@ -28,6 +28,7 @@ constexpr double kSmoothness = 0.1;
 constexpr double kPullToForm = 0.01;
 constexpr int kTablePasses = 6;
 constexpr std::size_t kFewestAttentions = 8;
+constexpr std::size_t kFewAttentions = 100;
 
 struct AttentionPoint {
   costs::AttentionShape shape;
@@ -173,7 +174,12 @@ costs::AttentionKernel fit_kernel(const std::vector<AttentionPoint>& all, const 
   fit_table(points, gpu, model);
   Errors errors;
   for (const AttentionPoint& p : test) errors.add(model.time(gpu, p.shape), p.time);
-  model.kernel.provenance = errors.provenance(all.size());
+  const costs::Provenance provenance = errors.provenance(all.size());
+  if (all.size() < kFewAttentions && !test.empty()) {  // of so few none can be spared in the end
+    fit_form(all, gpu, serving, model);
+    fit_table(all, gpu, model);
+  }
+  model.kernel.provenance = provenance;
   return model.kernel;
 }
 

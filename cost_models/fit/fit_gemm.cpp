@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "cost_models/fit/fit.hpp"
 #include "cost_models/fit/fit_tools.hpp"
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::size_t kPointsToFit = 3000;  // more change nothing: a few hundred are enough
 constexpr std::size_t kFewestGemms = 20;
+constexpr std::size_t kMostCorrections = 1000;  // more are a table of others, not a user's shapes
 
 // A tile shape and which of the fitted rates it has: a tile and its transpose share one.
 struct Candidate {
@@ -129,6 +131,10 @@ struct BySize {
   void fit(const costs::Gpu& gpu, Parameters& parameters) {
     fit_parameters(std::move(large), gpu, kLargeRates, parameters.large);
     fit_parameters(std::move(all), gpu, static_cast<int>(kStartRates.size()), parameters.all);
+    // Too few large ones to fit them alone: those among all are better than an estimate.
+    if (parameters.large.provenance.source > costs::Source::interpolated &&
+        parameters.all.provenance.source <= costs::Source::interpolated)
+      parameters.large = parameters.all;
   }
 };
 
@@ -158,17 +164,56 @@ void fit_factor(const std::vector<GemmMeasurement>& raw, const costs::GemmModel&
   if (!ratios.empty()) factor = {median(ratios), costs::Source::interpolated, "measured"};
 }
 
+// Where a user's own few shapes were measured, what the form misses of them (gemm.hpp). A form that
+// was not fitted is corrected as well. Errors are those on held-out shapes, corrected by the
+// others.
+void correct(const std::vector<GemmMeasurement>& raw, const costs::Gpu& gpu,
+             costs::GemmModel& model) {
+  std::vector<const GemmMeasurement*> points;
+  for (const GemmMeasurement& g : raw)
+    if (!g.sustained && !g.serving && !g.kernel.grouped && !is_quantised(g.kernel.format))
+      points.push_back(&g);
+  std::ranges::sort(points, {}, [](const GemmMeasurement* g) {
+    return std::tuple(g->kernel.m, g->kernel.n, g->kernel.k, g->kernel.pass, g->time.value);
+  });
+  model.corrections.clear();
+  if (points.empty() || points.size() > kMostCorrections) return;
+  std::vector<costs::GemmCorrection> all, fitted;
+  for (const GemmMeasurement* g : points) {
+    const costs::Gemm& k = g->kernel;
+    all.push_back(
+        {k.m, k.n, k.k, k.pass, std::log(g->time / costs::gemm_time(model, gpu, k).time)});
+    if (!held_out(hash(*g))) fitted.push_back(all.back());
+  }
+  model.corrections = std::move(fitted);
+  Errors large, small;
+  for (const GemmMeasurement* g : points) {
+    if (!held_out(hash(*g))) continue;
+    const bool is_large = std::min({g->kernel.m, g->kernel.n, g->kernel.k}) >= costs::kLargeGemm;
+    const Seconds predicted = costs::gemm_time(model, gpu, g->kernel).time;
+    small.add(predicted, g->time);
+    if (is_large) large.add(predicted, g->time);
+  }
+  const auto report = [](const Errors& errors, costs::Provenance& p) {
+    if (p.source == costs::Source::interpolated)
+      p = errors.provenance(static_cast<std::size_t>(p.points));
+  };
+  report(large, model.large.provenance);
+  report(small, model.all.provenance);
+  model.corrections = std::move(all);
+}
+
 }  // namespace
 
 void fit_gemm(const std::vector<GemmMeasurement>& raw, const costs::Gpu& gpu,
               costs::GemmModel& model) {
   std::map<NumberFormat, BySize> formats;
   for (const GemmMeasurement& g : raw) {
-    if (g.kernel.pass != costs::GemmPass::forward || g.sustained) continue;
-    formats[g.kernel.format].add(g);
+    if (g.sustained || g.kernel.grouped) continue;
     model.largest_m = std::max(model.largest_m, g.kernel.m);
     model.largest_n = std::max(model.largest_n, g.kernel.n);
     model.largest_k = std::max(model.largest_k, g.kernel.k);
+    if (g.kernel.pass == costs::GemmPass::forward) formats[g.kernel.format].add(g);
   }
   for (auto& [format, points] : formats) {
     if (!is_quantised(format))
@@ -178,16 +223,18 @@ void fit_gemm(const std::vector<GemmMeasurement>& raw, const costs::Gpu& gpu,
   }
   const auto burst = [](costs::GemmPass pass) {
     return [pass](const GemmMeasurement& g) {
-      return g.kernel.pass == pass && !g.sustained && !is_quantised(g.kernel.format);
+      return g.kernel.pass == pass && !g.sustained && !g.kernel.grouped &&
+             !is_quantised(g.kernel.format);
     };
   };
   fit_factor(raw, model, gpu, burst(costs::GemmPass::input_gradient), model.input_gradient);
   fit_factor(raw, model, gpu, burst(costs::GemmPass::weight_gradient), model.weight_gradient);
   const auto sustained = [](const GemmMeasurement& g) {
-    return g.sustained && g.kernel.pass == costs::GemmPass::forward &&
+    return g.sustained && !g.kernel.grouped && g.kernel.pass == costs::GemmPass::forward &&
            !is_quantised(g.kernel.format);
   };
   fit_factor(raw, model, gpu, sustained, model.sustained);
+  if (!raw.empty()) correct(raw, gpu, model);
 }
 
 }  // namespace mllmsim::fit

@@ -7,83 +7,27 @@
 #include <set>
 #include <string_view>
 
-#include "cost_models/fit/fit_tools.hpp"
+#include "cost_models/fit/kineto_operators.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"
 #include "sim/base/json_reader.hpp"
+#include "sim/base/loose_json.hpp"
 #include "sim/base/quantile.hpp"
 
 namespace mllmsim::fit {
 namespace {
 
 namespace json = boost::json;
+using loose::find, loose::integer, loose::number, loose::text;
 
-constexpr double kLongestGapUs = 20;  // longer ones are the CPU falling behind
+constexpr double kLongestGapUs = 20;        // longer ones are the CPU falling behind
+constexpr double kLongestHostGapUs = 1000;  // longer ones are no part of an operator: waiting, data
+constexpr std::string_view kBackward = "autograd::engine::evaluate_function";
 
 struct Kernel {
   std::int64_t stream = 0;
   double start_us = 0, duration_us = 0;
 };
-
-// A trace is full of optional things: these give nothing rather than fail.
-const json::value* find(const json::value& object, std::string_view key) {
-  const json::object* fields = object.if_object();
-  return fields ? fields->if_contains(key) : nullptr;
-}
-
-std::optional<double> number(const json::value& object, std::string_view key) {
-  const json::value* value = find(object, key);
-  if (!value || !value->is_number()) return std::nullopt;
-  return value->to_number<double>();
-}
-
-std::optional<std::int64_t> integer(const json::value& object, std::string_view key) {
-  const std::optional<double> value = number(object, key);
-  if (!value || *value < -9e15 || *value > 9e15) return std::nullopt;
-  return static_cast<std::int64_t>(*value);
-}
-
-std::string_view text(const json::value& object, std::string_view key) {
-  const json::value* value = find(object, key);
-  return value && value->is_string() ? std::string_view(value->get_string()) : std::string_view();
-}
-
-std::vector<std::int64_t> sizes(const json::value& dims, std::size_t index) {
-  std::vector<std::int64_t> out;
-  const json::array* all = dims.if_array();
-  const json::array* one = all && index < all->size() ? (*all)[index].if_array() : nullptr;
-  if (!one) return out;
-  for (const json::value& v : *one) {
-    if (!v.is_int64() || v.get_int64() <= 0) return {};
-    out.push_back(v.get_int64());
-  }
-  return out;
-}
-
-bool is_16_bit(std::string_view type) {
-  return type.empty() || type.find("BFloat16") != std::string_view::npos ||
-         type.find("Half") != std::string_view::npos;
-}
-
-// The product an operator asks for, if it is one and its shapes were recorded.
-std::optional<costs::Gemm> product(std::string_view name, const json::value& args) {
-  const std::size_t first = name == "aten::addmm" ? 1 : 0;
-  if (name != "aten::mm" && name != "aten::addmm" && name != "aten::bmm") return std::nullopt;
-  const json::value* dims = find(args, "Input Dims");
-  if (!dims) return std::nullopt;
-  const json::value* types = find(args, "Input type");
-  const json::array* list = types ? types->if_array() : nullptr;
-  if (list && first < list->size() && (*list)[first].is_string() &&
-      !is_16_bit((*list)[first].get_string()))
-    return std::nullopt;
-  std::vector<std::int64_t> a = sizes(*dims, first), b = sizes(*dims, first + 1);
-  if (name == "aten::bmm") {
-    if (a.size() != 3 || b.size() != 3 || a[0] != 1) return std::nullopt;
-    a.erase(a.begin()), b.erase(b.begin());
-  }
-  if (a.size() != 2 || b.size() != 2 || a[1] != b[0]) return std::nullopt;
-  return costs::Gemm{a[0], b[1], a[1]};
-}
 
 std::int64_t bytes_of(std::string_view type) {
   if (type == "BFloat16" || type == "Half") return 2;
@@ -134,23 +78,50 @@ std::optional<costs::Collective> collective(const json::value& args, int gpus_pe
   return c;
 }
 
+// An operator of one thread, and what it asks for if that is known.
+struct Operator {
+  std::int64_t thread = 0, id = 0;
+  double start_us = 0, end_us = 0;
+  const json::value* event = nullptr;
+  std::optional<Asked> asked{};
+  std::size_t inside = kNone;  // the nearest known operator around it, itself included
+  double inner_us = 0;         // of known operators inside
+
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+};
+
 class Trace {
  public:
   Trace(const json::array& events, int gpus_per_node) : gpus_per_node_(gpus_per_node) {
-    for (const json::value& event : events) operators(event);
-    for (const json::value& event : events) kernels(event);
+    for (const json::value& event : events) read(event);
+    nest();
+    for (const json::value& event : events) kernel(event);
+    for (const auto& [index, us] : launched_us_) add(operators_[index], us);
+    if (kernels_.empty()) host_times();
   }
 
   RawData raw() {
     RawData out;
-    std::map<costs::Gemm, std::vector<double>> by_shape;
-    for (const auto& [id, us] : product_us_) by_shape[products_.at(id)].push_back(us);
-    for (const auto& [shape, us] : by_shape) {
-      GemmMeasurement g;
-      g.kernel = shape;
-      g.time = {median(us) * 1e-6};
-      out.gemm.push_back(g);
+    for (const auto& [asked, us] : times_) {
+      const Seconds time{median(us) * 1e-6};
+      if (const auto* g = std::get_if<costs::Gemm>(&asked)) {
+        GemmMeasurement m;
+        m.kernel = *g;
+        m.time = time;
+        out.gemm.push_back(m);
+      } else if (const auto* a = std::get_if<costs::Attention>(&asked)) {
+        AttentionMeasurement m;
+        m.kernel = *a;
+        m.time = time;
+        out.attention.push_back(m);
+      } else if (const auto* m = std::get_if<costs::MemoryBound>(&asked)) {
+        out.memory_bound.push_back({*m, time});
+      }
     }
+    const auto wide = [](const GemmMeasurement& g) {
+      return g.kernel.format == NumberFormat::fp32;
+    };
+    if (!std::all_of(out.gemm.begin(), out.gemm.end(), wide)) std::erase_if(out.gemm, wide);
     for (const auto& [shape, us] : collective_us_)
       out.collectives.push_back({shape, Seconds{us * 1e-6}});
     if (const std::vector<double> gaps = kernel_gaps(); !gaps.empty())
@@ -159,21 +130,62 @@ class Trace {
   }
 
  private:
-  void operators(const json::value& event) {
+  void read(const json::value& event) {
     const json::value* args = find(event, "args");
     if (!args) return;
     const std::optional<std::int64_t> id = integer(*args, "External id");
     if (!id) return;
     const std::string_view category = text(event, "cat");
     if (category == "cpu_op") {
-      if (const std::optional<costs::Gemm> g = product(text(event, "name"), *args))
-        products_[*id] = *g;
+      const std::optional<double> start = number(event, "ts"), us = number(event, "dur");
+      const double from = start.value_or(0);
+      operators_.push_back({integer(event, "tid").value_or(0), *id, from,
+                            from + std::max(0., us.value_or(0)), &event});
     } else if (category == "cuda_runtime" || category == "cuda_driver") {
       if (const auto correlation = integer(*args, "correlation")) launched_by_[*correlation] = *id;
     }
   }
 
-  void kernels(const json::value& event) {
+  // Operators of a thread contain each other as their times do.
+  void nest() {
+    std::stable_sort(operators_.begin(), operators_.end(),
+                     [](const Operator& a, const Operator& b) {
+                       return std::tie(a.thread, a.start_us, b.end_us) <
+                              std::tie(b.thread, b.start_us, a.end_us);
+                     });
+    std::vector<std::size_t> around;
+    for (std::size_t i = 0; i < operators_.size(); ++i) {
+      Operator& o = operators_[i];
+      while (!around.empty() && (operators_[around.back()].thread != o.thread ||
+                                 operators_[around.back()].end_us < o.end_us))
+        around.pop_back();
+      const bool backward = std::any_of(around.begin(), around.end(), [&](std::size_t a) {
+        return text(*operators_[a].event, "name").substr(0, kBackward.size()) == kBackward;
+      });
+      o.asked = asked_of(text(*o.event, "name"), *find(*o.event, "args"), backward);
+      const std::size_t outer = around.empty() ? Operator::kNone : operators_[around.back()].inside;
+      o.inside = o.asked ? i : outer;
+      if (o.asked && outer != Operator::kNone) operators_[outer].inner_us += o.end_us - o.start_us;
+      by_id_.try_emplace(o.id, i);
+      around.push_back(i);
+    }
+  }
+
+  void add(const Operator& o, double us) { times_[*o.asked].push_back(us); }
+
+  void host_times() {
+    std::map<std::int64_t, double> done;  // by thread
+    for (const Operator& o : operators_) {
+      if (!o.asked) continue;
+      const auto [before, first] = done.try_emplace(o.thread, o.start_us);
+      const double gap = std::max(0., o.start_us - before->second);
+      const double own = o.end_us - o.start_us - o.inner_us;
+      if (own > 0) add(o, own + (gap < kLongestHostGapUs ? gap : 0));
+      before->second = std::max(before->second, o.end_us);
+    }
+  }
+
+  void kernel(const json::value& event) {
     const json::value* args = find(event, "args");
     if (!args || text(event, "cat") != "kernel") return;
     const std::optional<double> start = number(event, "ts"), us = number(event, "dur");
@@ -191,7 +203,10 @@ class Trace {
       if (const auto correlation = integer(*args, "correlation"))
         if (const auto found = launched_by_.find(*correlation); found != launched_by_.end())
           id = found->second;
-    if (id && products_.contains(*id)) product_us_[*id] += *us;
+    if (!id) return;
+    const auto found = by_id_.find(*id);
+    if (found == by_id_.end() || operators_[found->second].inside == Operator::kNone) return;
+    launched_us_[operators_[found->second].inside] += *us;
   }
 
   std::vector<double> kernel_gaps() {
@@ -208,9 +223,11 @@ class Trace {
   }
 
   int gpus_per_node_;
-  std::map<std::int64_t, costs::Gemm> products_;      // by External id
+  std::vector<Operator> operators_;  // by thread, then as they start
+  std::map<std::int64_t, std::size_t> by_id_;
   std::map<std::int64_t, std::int64_t> launched_by_;  // correlation -> External id
-  std::map<std::int64_t, double> product_us_;
+  std::map<std::size_t, double> launched_us_;         // by operator
+  std::map<Asked, std::vector<double>> times_;
   std::map<costs::Collective, double> collective_us_;
   std::vector<Kernel> kernels_;
 };
@@ -225,7 +242,7 @@ RawData parse_kineto(const std::string& trace, const std::string& file, int gpus
   RawData raw = Trace(events->get_array(), gpus_per_node).raw();
   if (raw.size() == 0)
     throw UserError(file, "traceEvents",
-                    "no kernels with shapes; profile with record_shapes=True on a GPU");
+                    "no kernels or operators with shapes; profile with record_shapes=True");
   if (const json::value* devices = find(document, "deviceProperties");
       devices && devices->is_array() && !devices->get_array().empty())
     raw.header.gpu = text(devices->get_array()[0], "name");

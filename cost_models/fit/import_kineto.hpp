@@ -1,13 +1,19 @@
-// PyTorch profiler traces (kineto's Chrome JSON) as raw measurements:
+// PyTorch profiler traces (kineto's Chrome JSON) as raw measurements: of one rank, a few steps,
+// recorded with shapes.
 //
-//   gemm        aten::mm, addmm and bmm of one matrix, recorded with shapes, in 16-bit types: the
-//               kernels they launched (linked by External id, or by correlation through the runtime
-//               call), summed; the median of equal shapes. Layouts are not told apart.
+//   operators   products, attention and memory-bound ones (kineto_operators.hpp). On a GPU: the
+//               kernels that they or what they call launched (linked by External id, or by
+//               correlation through the runtime call), summed. In a trace without kernels, of a
+// CPU:               the operator's own time, without that of others that it calls, and the time
+// since               the one before it ended, which is what Python, autograd and views cost there.
+// Of               equal shapes the median.
 //   collective  NCCL kernels whose arguments say operation, sizes and ranks: the shortest of equal
 //               ones, as the others include waiting for peers.
 //   launch      the median gap between kernels that follow each other on a stream.
 //
-// Anything else in the trace is skipped. Node shapes assume ranks numbered node by node.
+// Products in fp32 count only if there are none in 16 bits. Left out: layouts of products, and
+// recomputed forwards, which would be taken for gradients: profile without recomputation. Node
+// shapes assume ranks numbered node by node.
 #pragma once
 
 #include <filesystem>

@@ -10,6 +10,7 @@
 #include "sim/base/files.hpp"
 #include "sim/base/json_reader.hpp"
 #include "sim/base/json_writer.hpp"
+#include "sim/base/quantile.hpp"
 #include "sim/base/text.hpp"
 
 namespace mllmsim::fit {
@@ -26,6 +27,10 @@ GemmMeasurement read_gemm(JsonObject& line) {
   g.kernel = {line.count("m"), line.count("n"), line.count("k"),
               line.choice<costs::GemmPass>("pass")};
   if (line.has("format")) g.kernel.format = line.choice<NumberFormat>("format");
+  if (line.has("experts")) {
+    g.kernel.batch = line.count("experts");
+    g.kernel.grouped = true;
+  }
   g.sustained = line.has("mode") && line.text("mode") == "sustained";
   g.serving = line.has("serving") && line.flag("serving");
   g.time = time(line);
@@ -43,6 +48,31 @@ AttentionMeasurement read_attention(JsonObject& line) {
   a.serving = line.has("serving") && line.flag("serving");
   a.time = time(line);
   return a;
+}
+
+ExpertsMeasurement read_experts(JsonObject& line) {
+  ExpertsMeasurement e{line.count("tokens"), line.count("rows"), line.count("experts"),
+                       line.count("hidden_size"), line.count("width")};
+  if (line.has("format")) e.format = line.choice<NumberFormat>("format");
+  e.time = time(line);
+  return e;
+}
+
+ExchangeMeasurement read_exchange(JsonObject& line) {
+  ExchangeMeasurement x;
+  const std::int64_t ranks = line.count("ranks"), sms = line.count("sms");
+  if (ranks < 2 || ranks > 1'000'000) line.fail("ranks", "expected 2 to 1000000");
+  if (sms > 1'000'000) line.fail("sms", "too many");
+  x.kernel = {line.flag("combine"),
+              false,
+              line.count("tokens"),
+              line.count("bytes"),
+              line.positive("ranks_per_token"),
+              0,
+              {static_cast<int>(ranks), 1, 1}};
+  x.sms = static_cast<int>(sms);
+  x.time = time(line);
+  return x;
 }
 
 costs::Collective read_collective(JsonObject& line) {
@@ -68,13 +98,18 @@ void read_line(JsonObject& line, RawData& raw) {
     raw.collectives.push_back({read_collective(line), time(line)});
   } else if (part == "p2p") {
     raw.p2p.push_back({{Bytes{line.count("bytes")}, line.flag("same_node"), 1}, time(line)});
+  } else if (part == "experts") {
+    raw.experts.push_back(read_experts(line));
+  } else if (part == "token_exchange") {
+    raw.exchanges.push_back(read_exchange(line));
   } else if (part == "launch") {
     raw.launch.push_back(time(line));
   } else if (part == "overlap") {
     raw.overlap.push_back(line.positive("slowdown"));
   } else if (part != "copy") {
     line.fail("part",
-              "expected gemm, attention, memory_bound, collective, p2p, launch, overlap or copy");
+              "expected gemm, attention, memory_bound, collective, p2p, experts, token_exchange, "
+              "launch, overlap or copy");
   }
 }
 
@@ -107,6 +142,7 @@ json::object line_of(const GemmMeasurement& g) {
                  {"k", g.kernel.k},
                  {"pass", name_of(g.kernel.pass)}};
   if (g.kernel.format != NumberFormat::bf16) o["format"] = name_of(g.kernel.format);
+  if (g.kernel.grouped) o["experts"] = g.kernel.batch;
   if (g.sustained) o["mode"] = "sustained";
   if (g.serving) o["serving"] = true;
   o["us"] = g.time.value * 1e6;
@@ -146,6 +182,25 @@ json::object line_of(const Measurement<costs::PointToPoint>& m) {
           {"us", m.time.value * 1e6}};
 }
 
+json::object line_of(const ExpertsMeasurement& e) {
+  json::object o{{"part", "experts"},    {"tokens", e.tokens},           {"rows", e.rows},
+                 {"experts", e.experts}, {"hidden_size", e.hidden_size}, {"width", e.width}};
+  if (e.format != NumberFormat::bf16) o["format"] = name_of(e.format);
+  o["us"] = e.time.value * 1e6;
+  return o;
+}
+
+json::object line_of(const ExchangeMeasurement& x) {
+  return {{"part", "token_exchange"},
+          {"combine", x.kernel.combine},
+          {"tokens", x.kernel.tokens},
+          {"bytes", x.kernel.bytes},
+          {"ranks_per_token", x.kernel.ranks_per_token},
+          {"ranks", x.kernel.group.ranks},
+          {"sms", x.sms},
+          {"us", x.time.value * 1e6}};
+}
+
 json::object line_of(Seconds launch) { return {{"part", "launch"}, {"us", launch.value * 1e6}}; }
 json::object line_of(double slowdown) { return {{"part", "overlap"}, {"slowdown", slowdown}}; }
 
@@ -155,7 +210,7 @@ void each_line(const RawData& raw, Use use) {
     for (const auto& item : list) use(line_of(item));
   };
   lines(raw.gemm), lines(raw.attention), lines(raw.memory_bound), lines(raw.collectives);
-  lines(raw.p2p), lines(raw.launch), lines(raw.overlap);
+  lines(raw.p2p), lines(raw.experts), lines(raw.exchanges), lines(raw.launch), lines(raw.overlap);
 }
 
 template <class T>
@@ -167,7 +222,7 @@ void append_all(std::vector<T>& to, std::vector<T>& from) {
 
 std::size_t RawData::size() const {
   return gemm.size() + attention.size() + memory_bound.size() + collectives.size() + p2p.size() +
-         launch.size() + overlap.size();
+         experts.size() + exchanges.size() + launch.size() + overlap.size();
 }
 
 void RawData::set_source(const std::string& source) {
@@ -176,6 +231,8 @@ void RawData::set_source(const std::string& source) {
   if (!memory_bound.empty()) sources["memory_bound"] = {source};
   if (!collectives.empty()) sources["collectives"] = {source};
   if (!p2p.empty()) sources["point_to_point"] = {source};
+  if (!experts.empty()) sources["experts"] = {source};
+  if (!exchanges.empty()) sources["token_exchange"] = {source};
 }
 
 void RawData::append(RawData other) {
@@ -192,8 +249,27 @@ void RawData::append(RawData other) {
   append_all(memory_bound, other.memory_bound);
   append_all(collectives, other.collectives);
   append_all(p2p, other.p2p);
+  append_all(experts, other.experts);
+  append_all(exchanges, other.exchanges);
   append_all(launch, other.launch);
   append_all(overlap, other.overlap);
+}
+
+void RawData::join_equal() {
+  const auto join = [](auto& list) {
+    std::map<decltype(list.front().kernel), std::vector<double>> times;
+    for (const auto& m : list) times[m.kernel].push_back(m.time.value);
+    auto all = std::move(list);
+    list.clear();
+    for (auto& m : all) {
+      const auto found = times.find(m.kernel);
+      if (found == times.end()) continue;
+      m.time = {median(found->second)};
+      list.push_back(m);
+      times.erase(found);
+    }
+  };
+  join(gemm), join(attention), join(memory_bound);
 }
 
 RawData parse_raw(const std::string& text, const std::string& file) {

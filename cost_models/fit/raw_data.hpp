@@ -5,7 +5,11 @@
 // it may hold more about the machine). Each further line is one measurement, times in microseconds:
 //
 //   {"part":"gemm","m":..,"n":..,"k":..,"pass":"forward","us":..}      "mode":"sustained" if so,
-//                                                "format":"fp8" or another if not bf16, "serving"
+//                                                "format":"fp8" or another if not bf16, "serving",
+//                                                "experts":8 for as many in one launch
+//   {"part":"experts","tokens":..,"rows":..,"experts":..,"hidden_size":..,"width":..,"us":..}
+//   {"part":"token_exchange","combine":false,"tokens":..,"bytes":..,"ranks_per_token":..,
+//    "ranks":8,"sms":20,"us":..}
 //   {"part":"attention","length":..,"batch":..,"heads":..,"kv_heads":..,"head_dim":..,
 //    "causal":true,"backward":false,"us":..}                           "serving":true, see below
 //   {"part":"memory_bound","op":"norm","bytes":..,"rows":..,"row_length":..,"us":..}
@@ -43,6 +47,17 @@ struct AttentionMeasurement : Measurement<costs::Attention> {  // one group of e
   bool serving = false;
 };
 
+// A serving engine's experts on one rank, gated: rows gathered from tokens, two grouped products
+// with the activation between them, rows summed back.
+struct ExpertsMeasurement {
+  std::int64_t tokens = 0, rows = 0, experts = 0, hidden_size = 0, width = 0;
+  NumberFormat format = NumberFormat::bf16;
+  Seconds time{};
+};
+struct ExchangeMeasurement : Measurement<costs::TokenExchange> {
+  int sms = 0;
+};
+
 struct RawData {
   costs::CalibrationHeader header;
   std::map<std::string, std::vector<std::string>> sources;  // by part, for provenance
@@ -51,12 +66,15 @@ struct RawData {
   std::vector<Measurement<costs::MemoryBound>> memory_bound;
   std::vector<Measurement<costs::Collective>> collectives;
   std::vector<Measurement<costs::PointToPoint>> p2p;
+  std::vector<ExpertsMeasurement> experts;
+  std::vector<ExchangeMeasurement> exchanges;
   std::vector<Seconds> launch;
   std::vector<double> overlap;
 
   std::size_t size() const;
   void set_source(const std::string& source);  // of every part that has measurements
   void append(RawData other);                  // keeps this header where it says something
+  void join_equal();  // operators of equal shape become one, of the median time
 };
 
 // JSON lines, or a table if the name ends in .csv (raw_csv.cpp) or in what was registered.

@@ -83,6 +83,8 @@ void show(const costs::Calibration& c, std::ostream& out) {
   table.factor("gemm, input gradient", c.gemm.input_gradient);
   table.factor("gemm, weight gradient", c.gemm.weight_gradient);
   table.factor("gemm, sustained", c.gemm.sustained);
+  for (const costs::GroupedGemm& g : c.gemm.grouped)
+    table.factor(fmt::format("gemm {}, of experts", name_of(g.format)), g.time);
   for (const costs::AttentionKernel& k : c.attention.kernels)
     table.row(fmt::format("attention, dim {}{}{}", k.head_dim, k.causal ? ", causal" : "",
                           k.backward ? ", backward" : ""),
@@ -98,6 +100,8 @@ void show(const costs::Calibration& c, std::ostream& out) {
     table.row(fmt::format("{} across nodes", name_of(n.op)), n.provenance);
   table.row("point to point in a node", c.p2p.node_provenance);
   table.row("point to point across nodes", c.p2p.network_provenance);
+  for (const costs::ExchangeModel& x : c.token_exchange)
+    table.row(fmt::format("token exchange (DeepEP, {} SMs)", x.sms), x.provenance);
   table.factor("overlap, gemm beside collective", c.overlap);
   table.print_texts();
 }

@@ -86,7 +86,7 @@ struct SeenKeys {
 
 SeenKeys seen_keys(const AttentionShape& s) {
   const double tiles = std::ceil(s.length / kTile);
-  const double keys = std::ceil(s.length / kKeys) * kKeys;
+  const double keys = std::ceil((s.keys > 0 ? s.keys : s.length) / kKeys) * kKeys;
   if (!s.causal) return {keys * tiles, keys};
   const double most = std::ceil(s.window / kKeys) * kKeys + kTile;  // of a tile behind a window
   const double before = s.window > 0 ? std::floor(most / kTile) : tiles;
@@ -105,16 +105,20 @@ Seconds attention_busy(const AttentionKernel& k, const Gpu& gpu, const Attention
   const double longest = (keys + k.k_overhead) * flops_a_key / (rate / gpu.sms);
   const double tensors = k.backward ? 2 : 1;  // backward also reads or writes every gradient
   const double bytes =
-      2 * tensors * s.batch * s.length * s.head_dim * (2 * s.heads + 2 * s.kv_heads);
+      s.keys > 0
+          ? 2 * tensors * s.batch * s.head_dim * (2 * s.length * s.heads + 2 * s.keys * s.kv_heads)
+          : 2 * tensors * s.batch * s.length * s.head_dim * (2 * s.heads + 2 * s.kv_heads);
   const double compute = p_norm(total, longest, k.norm);
   const double busy = p_norm(compute, bytes / gpu.memory_bandwidth.value, 2);
-  return {busy * std::exp(k.table.at(std::log2(s.length), std::log2(s.batch * s.heads)))};
+  const double side = s.keys > 0 ? std::sqrt(s.length * s.keys) : s.length;
+  return {busy * std::exp(k.table.at(std::log2(side), std::log2(s.batch * s.heads)))};
 }
 
 Cost attention_time(const AttentionModel& model, const Gpu& gpu, const Attention& a) {
   double tokens = 0;
   for (const SequenceGroup& g : a.sequences)
-    tokens += static_cast<double>(g.length) * static_cast<double>(g.count);
+    if (!a.cross || g.cross_keys > 0)
+      tokens += static_cast<double>(g.length) * static_cast<double>(g.count);
   if (tokens == 0) return {Seconds{0}, Source::measured};
 
   Choice choice = choose(model, a);
@@ -126,11 +130,13 @@ Cost attention_time(const AttentionModel& model, const Gpu& gpu, const Attention
   const SequenceGroup& longest = *std::max_element(a.sequences.begin(), a.sequences.end());
   double sum = 0, alone = 0;
   for (const SequenceGroup& g : a.sequences) {
-    if (g.length == 0 || g.count == 0) continue;
-    AttentionShape shape{static_cast<double>(g.length),   static_cast<double>(g.count),
-                         static_cast<double>(a.heads),    static_cast<double>(a.kv_heads),
-                         static_cast<double>(a.head_dim), a.causal,
-                         static_cast<double>(a.window)};
+    if (g.length == 0 || g.count == 0 || (a.cross && g.cross_keys == 0)) continue;
+    AttentionShape shape{
+        static_cast<double>(g.length),   static_cast<double>(g.count),
+        static_cast<double>(a.heads),    static_cast<double>(a.kv_heads),
+        static_cast<double>(a.head_dim), a.causal,
+        static_cast<double>(a.window),   a.cross ? static_cast<double>(g.cross_keys) : 0.0};
+    if (a.cross) source = Source::estimate;
     if (g.length == longest.length || g.count > longest.count)
       alone = std::max(alone, attention_busy(kernel, gpu, shape).value);
     const double share = shape.length * shape.batch / tokens;

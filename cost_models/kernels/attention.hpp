@@ -17,6 +17,9 @@
 // A pack of sequences of different lengths is one launch over all their tiles:
 //   busy(pack) = sum_g (tokens_g / tokens) * busy(length_g, batch = tokens / length_g)
 // exact if all are equal, and never less than its longest sequence takes alone.
+//
+// Cross-attention has its own number of keys, none of them masked; where it stands in the table
+// follows from the square with as many pairs. It was not measured.
 #pragma once
 
 #include <vector>
@@ -61,6 +64,7 @@ struct AttentionShape {
   double length = 0, batch = 1, heads = 1, kv_heads = 1, head_dim = 128;
   bool causal = false;
   double window = 0;  // 0: none
+  double keys = 0;    // of cross-attention; 0: the sequence itself
 };
 Seconds attention_busy(const AttentionKernel& kernel, const Gpu& gpu, const AttentionShape& shape);
 

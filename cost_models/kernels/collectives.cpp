@@ -108,12 +108,14 @@ Cost collective_time(const CollectiveModel& model, const ClusterSpec& cluster,
                           : bus_bytes(c.op, c.group.ranks, bytes);
   const NetworkShare share = network_share(cluster, c.group);
   if (to_all) {
-    const NetworkLine& line = found->lines.front();
-    const double efficiency =
-        line.idle_efficiency + (line.busy_efficiency - line.idle_efficiency) * share.load;
-    return {Seconds{line.base.value + line.network_step.value +
-                    v / (share.bandwidth.value * efficiency)},
-            Source::estimate};
+    Seconds best{std::numeric_limits<double>::infinity()};
+    for (const NetworkLine& line : found->lines) {
+      const double efficiency =
+          line.idle_efficiency + (line.busy_efficiency - line.idle_efficiency) * share.load;
+      best = std::min(best, Seconds{line.base.value + line.network_step.value +
+                                    v / (share.bandwidth.value * efficiency)});
+    }
+    return {best, Source::estimate};
   }
   const BytesPerSecond node = best_bandwidth(model, cluster, c.op, c.group.ranks_per_node());
   Seconds best{std::numeric_limits<double>::infinity()};

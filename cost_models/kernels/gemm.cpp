@@ -28,9 +28,11 @@ Seconds gemm_time(const GemmParameters& p, const Gpu& gpu, const Gemm& g) {
              k = static_cast<double>(g.k), batch = static_cast<double>(g.batch);
   const double sms = gpu.sms;
   const double bandwidth = gpu.memory_bandwidth.value * p.memory_efficiency;
-  const double output = g.pass == GemmPass::weight_gradient ? 8 : 2;
+  const double output = g.format == NumberFormat::fp32        ? 4
+                        : g.pass == GemmPass::weight_gradient ? 8
+                                                              : 2;
   const double bytes = batch * (bytes_of(g.format) * k * (m + n) + output * m * n);
-  const double peak = gpu.peak_of(g.format).value;
+  const double peak = is_quantised(g.format) ? gpu.peak_of(g.format).value : gpu.peak.value;
   const double split_bytes = batch * 8 * m * n;
 
   double best = std::numeric_limits<double>::infinity();
@@ -75,12 +77,51 @@ Chosen parameters_for(const GemmModel& model, const Gemm& g) {
   return {of(model), Source::estimate};
 }
 
+// Those of fp8 stand for other formats of 8 bits.
+const GroupedGemm* grouped_for(const GemmModel& model, NumberFormat format) {
+  const GroupedGemm* eight_bits = nullptr;
+  for (const GroupedGemm& g : model.grouped) {
+    if (g.format == format) return &g;
+    if (g.format == NumberFormat::fp8) eight_bits = &g;
+  }
+  return is_quantised(format) ? eight_bits : nullptr;
+}
+
+// What a correction says of a product, and how near it is: 1 if it is of that very shape.
+struct Near {
+  double log_ratio = 0, weight = 0;
+};
+
+Near corrected(const std::vector<GemmCorrection>& corrections, const Gemm& g) {
+  constexpr double kOctaves = 0.35, kPrior = 0.05;
+  const auto octaves = [](std::int64_t a, std::int64_t b) {
+    return std::log2(static_cast<double>(a) / static_cast<double>(b));
+  };
+  double sum = 0, weights = 0;
+  Near near;
+  for (const GemmCorrection& c : corrections) {
+    if (c.pass != g.pass) continue;
+    const double m = octaves(c.m, g.m), n = octaves(c.n, g.n), k = octaves(c.k, g.k);
+    const double weight = std::exp(-(m * m + n * n + k * k) / (2 * kOctaves * kOctaves));
+    sum += weight * c.log_ratio;
+    weights += weight;
+    near.weight = std::max(near.weight, weight);
+  }
+  near.log_ratio = sum / (weights + kPrior);
+  return near;
+}
+
 }  // namespace
 
 Cost gemm_time(const GemmModel& model, const Gpu& gpu, const Gemm& g) {
   auto [parameters, source] = parameters_for(model, g);
   double time = gemm_time(parameters, gpu, g).value * model.sustained.value * unaligned_slowdown(g);
   if (g.batch > 1) source = weaker(source, Source::transferred);
+  if (const GroupedGemm* of = g.grouped ? grouped_for(model, g.format) : nullptr) {
+    time *= of->time.value;
+    source = weaker(parameters.provenance.source, of->time.source);
+    if (of->format != g.format) source = weaker(source, Source::transferred);
+  }
   if (g.m > model.largest_m || g.n > model.largest_n || g.k > model.largest_k)
     source = Source::estimate;
   if (g.pass != GemmPass::forward) {
@@ -88,6 +129,11 @@ Cost gemm_time(const GemmModel& model, const Gpu& gpu, const Gemm& g) {
         g.pass == GemmPass::input_gradient ? model.input_gradient : model.weight_gradient;
     time *= factor.value;
     source = weaker(source, factor.source);
+  }
+  if (!model.corrections.empty() && !is_quantised(g.format) && g.batch == 1) {
+    const Near near = corrected(model.corrections, g);
+    time *= std::exp(near.log_ratio);
+    if (near.weight == 1) source = Source::measured;
   }
   return {Seconds{time}, source};
 }

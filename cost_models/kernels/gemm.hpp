@@ -14,6 +14,11 @@
 //
 // Every format has parameters of its own. Where it was not measured, those of fp8 stand for formats
 // of 8 bits (transferred), and those of bf16 for any (an estimate).
+// What was measured on the user's own machine corrects the form near it: of products of one pass,
+// with d their distance in octaves, sqrt(sum log2(size / size)^2 over m, n, k),
+//
+//   time *= exp(sum_i w_i log_ratio_i / (sum_i w_i + 0.05)),  w_i = exp(-d_i^2 / (2 * 0.35^2)).
+//
 // Left out: cache reuse between tiles, layouts beyond the factor, clusters and persistent kernels.
 #pragma once
 
@@ -48,6 +53,19 @@ struct QuantisedGemm {
   GemmParameters large, all;  // as below
 };
 
+// Experts' products in one launch over what the parameters say of as many alike.
+struct GroupedGemm {
+  NumberFormat format = NumberFormat::bf16;
+  Factor time;
+};
+
+// Measured over what the form alone gives.
+struct GemmCorrection {
+  std::int64_t m = 0, n = 0, k = 0;
+  GemmPass pass = GemmPass::forward;
+  double log_ratio = 0;
+};
+
 struct GemmModel {
   GemmParameters large;  // min(m, n, k) >= kLargeGemm
   GemmParameters all;
@@ -55,6 +73,8 @@ struct GemmModel {
   Factor input_gradient, weight_gradient;
   Factor sustained;  // hours under power limit over the bursts the parameters were fitted to
   std::vector<QuantisedGemm> quantised{};  // by format, those that were measured
+  std::vector<GroupedGemm> grouped{};      // the same; 1 for others
+  std::vector<GemmCorrection> corrections{};
 };
 inline constexpr std::int64_t kLargeGemm = 512;
 

@@ -17,15 +17,23 @@
 namespace mllmsim::costs {
 
 struct Gpu {
-  FlopsPerSecond peak{};  // dense bf16
+  FlopsPerSecond peak{};  // dense bf16, or in what products_in says
   BytesPerSecond memory_bandwidth{};
   BytesPerSecond nvlink_bandwidth{};  // per direction
   int sms = 0;
   std::string from{};                     // in words: which data sheet, or how these were measured
   FlopsPerSecond peak_fp8{}, peak_fp4{};  // dense; 0: the GPU has no such products
 
+  bool sheet_measured = false;  // while fitting: there is no data sheet, rates are measured ones
+  // What products that are not quantised were measured in: 16 bits, or fp32.
+  NumberFormat products_in = NumberFormat::bf16;
+
+  // 0: a machine that has no such products, or on which they were not measured.
   FlopsPerSecond peak_of(NumberFormat format) const {
-    if (!is_quantised(format)) return peak;
+    if (!is_quantised(format)) {
+      const bool same = (format == NumberFormat::fp32) == (products_in == NumberFormat::fp32);
+      return same ? peak : FlopsPerSecond{};
+    }
     return format == NumberFormat::nvfp4 ? peak_fp4 : peak_fp8;
   }
 };

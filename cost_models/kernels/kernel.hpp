@@ -23,6 +23,7 @@ struct Gemm {
   GemmPass pass = GemmPass::forward;
   std::int64_t batch = 1;
   NumberFormat format = NumberFormat::bf16;
+  bool grouped = false;  // the batch is experts, each with rows of its own
 
   Flops flops() const {
     return {2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
@@ -41,6 +42,7 @@ struct Attention {
   int generation = 0;  // of FlashAttention: 1, 2, 3, or 0 for what was measured
   // Keys a query of causal attention sees at most, itself and those before it; 0: all.
   std::int64_t window = 0;
+  bool cross = false;  // keys are the sequences' cross_keys
 
   // Of the whole square; of a window w < s twice the (w s - w^2 / 2) it has, as of the square.
   double pairs(double length) const {
@@ -52,9 +54,12 @@ struct Attention {
   // kernels skip half of them; model FLOPs by convention do not.
   Flops flops() const {
     double f = 0;
-    for (const SequenceGroup& s : sequences)
-      f += 4.0 * static_cast<double>(s.count) * pairs(static_cast<double>(s.length)) *
-           static_cast<double>(heads) * static_cast<double>(head_dim);
+    for (const SequenceGroup& s : sequences) {
+      const auto length = static_cast<double>(s.length);
+      const double each = cross ? length * static_cast<double>(s.cross_keys) : pairs(length);
+      f += 4.0 * static_cast<double>(s.count) * each * static_cast<double>(heads) *
+           static_cast<double>(head_dim);
+    }
     return {backward ? 2.5 * f : f};
   }
   auto operator<=>(const Attention&) const = default;
@@ -70,6 +75,8 @@ enum class MemoryOp : std::uint8_t {
   embedding,  // gather or scatter-add of rows
   cross_entropy,
   optimizer,
+  activation,           // GELU, SiLU: bound by memory on a GPU, by exponentials on a CPU;
+  activation_backward,  // where they were not measured they are elementwise
 };
 struct MemoryBound {
   MemoryOp op = MemoryOp::elementwise;
@@ -103,6 +110,21 @@ struct Collective {
   GroupShape group;
 
   auto operator<=>(const Collective&) const = default;
+};
+
+// Tokens to the ranks that have their experts (dispatch), or the experts' results back to where the
+// tokens are, and summed there (combine), each token once per rank whatever it has there, and once
+// per node over the network.
+struct TokenExchange {
+  bool combine = false;
+  bool fills_nvlink = true;    // HybridEP; otherwise DeepEP
+  std::int64_t tokens = 0;     // of one rank
+  std::int64_t bytes = 0;      // of one token
+  double ranks_per_token = 1;  // that it goes to, its own included
+  double nodes_per_token = 0;  // other nodes
+  GroupShape group;
+
+  auto operator<=>(const TokenExchange&) const = default;
 };
 
 // A message between two GPUs. same_node: in one NVLink domain. nic_sharers: GPUs of the node that

@@ -15,6 +15,12 @@ struct Cost {
   Source source = Source::estimate;
 };
 
+// Times of some kinds of kernel, multiplied.
+struct CostFactors {
+  double gemm = 1, attention = 1, memory_bound = 1, optimizer = 1;
+  double collectives_in_node = 1, collectives_across_nodes = 1, point_to_point = 1;
+};
+
 class KernelCosts {
  public:
   virtual ~KernelCosts() = default;
@@ -24,6 +30,8 @@ class KernelCosts {
   virtual Cost memory_bound(const MemoryBound&) const = 0;
   virtual Cost collective(const Collective&) const = 0;
   virtual Cost point_to_point(const PointToPoint&) const = 0;
+  // As an all-to-all of the bytes that leave a rank, unless something better is known.
+  virtual Cost token_exchange(const TokenExchange& exchange) const;
 
   // Time of a GEMM while a collective runs beside it, over its time alone: NCCL occupies some SMs.
   virtual double gemm_slowdown_beside_collective() const = 0;

@@ -23,9 +23,19 @@ double efficiency(const std::vector<RowEfficiency>& rows, std::int64_t length) {
 }  // namespace
 
 Cost memory_bound_time(const MemoryBoundModel& model, const Gpu& gpu, const MemoryBound& kernel) {
-  const auto found = std::find_if(model.operations.begin(), model.operations.end(),
-                                  [&](const MemoryOperation& o) { return o.op == kernel.op; });
+  const auto find = [&](MemoryOp op) {
+    return std::find_if(model.operations.begin(), model.operations.end(),
+                        [&](const MemoryOperation& o) { return o.op == op; });
+  };
+  auto found = find(kernel.op);
+  if (found == model.operations.end() && kernel.op >= MemoryOp::activation)
+    found = find(MemoryOp::elementwise);
   check(found != model.operations.end(), "memory-bound model without this operation");
+  if (found->curve) {
+    const auto bytes = static_cast<double>(kernel.bytes.value);
+    return {found->curve->at(bytes),
+            weaker(found->provenance.source, found->curve->coverage(bytes))};
+  }
   const BytesPerSecond rate =
       gpu.memory_bandwidth * efficiency(found->rows, std::max<std::int64_t>(kernel.row_length, 1));
   return {model.launch + kernel.bytes / rate, found->provenance.source};

@@ -4,13 +4,19 @@
 //
 // The efficiency of norms and softmax falls with the row, which has to fit a thread block's
 // registers: it is linear in log2(row length) between measured rows and constant beyond. Operations
-// without rows have one entry. Left out: cache hits of tensors just written.
+// without rows have one entry. Where sizes matter more (caches: a CPU's, a GPU's L2), an operation
+// has a curve through the measured sizes instead,
+//
+//   time = curve(bytes)          (size_curve.hpp)
+//
+// Activation functions that were not measured are elementwise.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "cost_models/kernels/gpus.hpp"
-#include "cost_models/kernels/provenance.hpp"
+#include "cost_models/kernels/size_curve.hpp"
 
 namespace mllmsim::costs {
 
@@ -23,6 +29,7 @@ struct MemoryOperation {
   MemoryOp op = MemoryOp::elementwise;
   Provenance provenance;
   std::vector<RowEfficiency> rows;  // by rising row length, at least one
+  std::optional<SizeCurve> curve{};
 };
 
 struct MemoryBoundModel {

@@ -18,8 +18,9 @@ struct Names<costs::GemmPass> {
 };
 template <>
 struct Names<costs::MemoryOp> {
-  static constexpr std::array<std::string_view, 7> list{
-      "elementwise", "norm", "norm_backward", "softmax", "embedding", "cross_entropy", "optimizer"};
+  static constexpr std::array<std::string_view, 9> list{
+      "elementwise", "norm",       "norm_backward",      "softmax", "embedding", "cross_entropy",
+      "optimizer",   "activation", "activation_backward"};
 };
 template <>
 struct Names<costs::CollectiveOp> {

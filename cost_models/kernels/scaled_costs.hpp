@@ -6,11 +6,6 @@
 
 namespace mllmsim::costs {
 
-struct CostFactors {
-  double gemm = 1, attention = 1, memory_bound = 1, optimizer = 1;
-  double collectives_in_node = 1, collectives_across_nodes = 1, point_to_point = 1;
-};
-
 class ScaledCosts : public KernelCosts {
  public:
   ScaledCosts(const KernelCosts& costs, const CostFactors& factors) : costs_(costs), f_(factors) {}
@@ -29,6 +24,10 @@ class ScaledCosts : public KernelCosts {
   }
   Cost point_to_point(const PointToPoint& k) const override {
     return times(costs_.point_to_point(k), f_.point_to_point);
+  }
+  Cost token_exchange(const TokenExchange& k) const override {
+    return times(costs_.token_exchange(k),
+                 k.group.nodes > 1 ? f_.collectives_across_nodes : f_.collectives_in_node);
   }
   double gemm_slowdown_beside_collective() const override {
     return costs_.gemm_slowdown_beside_collective();

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "cost_models/layers/end_kernels.hpp"
+#include "cost_models/layers/recompute.hpp"
+
 namespace mllmsim::costs {
 namespace {
 
@@ -9,16 +12,20 @@ class Saved {
  public:
   explicit Saved(const LayerSetting& s) : s_(s) {}
 
-  void add(std::string_view name, std::int64_t values, std::int64_t bytes_per_value) {
-    tensors_.push_back({name, Bytes{values * bytes_per_value}});
+  void add(std::string_view name, std::int64_t values, Traffic bytes_per_value) {
+    tensors_.push_back({name,
+                        Bytes{bytes_per_value.of(values, s_.software.precision.activation_bytes)},
+                        second_half_});
   }
-  void add_if(bool kept, std::string_view name, std::int64_t values, std::int64_t bytes_per_value) {
+  // What follows is freed before the backward of what came before starts.
+  void begin_second_half() { second_half_ = true; }
+  void add_if(bool kept, std::string_view name, std::int64_t values, Traffic bytes_per_value) {
     if (kept) add(name, values, bytes_per_value);
   }
 
   // What a product reads again for a weight gradient, quantised if the product was.
   void add_operand(std::string_view name, std::int64_t values) {
-    if (s_.trained) tensors_.push_back({name, s_.operand(values)});
+    if (s_.trained) tensors_.push_back({name, s_.operand(values), second_half_});
   }
 
   // A fused norm keeps its input. Eager RMSNorm keeps an fp32 copy of it and, for the gradient of
@@ -27,12 +34,12 @@ class Saved {
     if (s_.software.fused_norms || norm == Norm::layer_norm)
       add(name, values, kBf16);
     else
-      add(name, values, 4 + (s_.trained ? 2 : 0));
+      add(name, values, kFp32 + (s_.trained ? kBf16 : Traffic{}));
   }
 
   // The end of a residual branch: layer scale keeps what it scales, dropout its mask.
   void add_branch(const Transformer& t, std::int64_t values) {
-    add_if(t.layer_scale && s_.trained, "layer scale input", values, kBf16);
+    add_if((t.layer_scale || t.gated_branches) && s_.trained, "layer scale input", values, kBf16);
     add_if(s_.software.dropout, "dropout mask", values, kMask);
   }
 
@@ -40,30 +47,41 @@ class Saved {
 
  private:
   const LayerSetting& s_;
+  bool second_half_ = false;
   std::vector<SavedTensor> tensors_;
 };
 
-void add_attention(Saved& saved, const Block& b, const TokenBatch& batch, bool keep_scores) {
+std::int64_t keys_of(const Block& b, const TokenBatch& batch) {
+  return b.shape.cross_attention ? b.keys(batch) : b.setting.local_tokens(batch);
+}
+
+void add_attention(Saved& saved, const Block& b, const TokenBatch& batch, const Rerun& rerun) {
   const std::int64_t tokens = b.setting.local_tokens(batch);
   const Software& software = b.setting.software;
-  saved.add("query", tokens * b.shard.q(), kBf16);
-  // Unfused attention repeats key-value heads for their queries and keeps the copies.
-  const std::int64_t kv = software.flash_attention ? b.shard.key_value() : 2 * b.shard.q();
-  saved.add("key and value", tokens * kv, kBf16);
+  if (!rerun.up_projections) {
+    saved.add("query", tokens * b.shard.q(), kBf16);
+    // Unfused attention repeats key-value heads for their queries and keeps the copies.
+    const std::int64_t kv = software.flash_attention ? b.shard.key_value() : 2 * b.shard.q();
+    saved.add("key and value", keys_of(b, batch) * kv, kBf16);
+  }
   if (software.flash_attention) {
-    saved.add("attention output", tokens * b.shard.context(), kBf16);
+    const std::int64_t context = tokens * b.shard.context();
+    const Adapters& a = b.shape.adapters;
+    const bool read_on = b.setting.trained || (a.lora_rank > 0 && a.output);
+    saved.add_if(!rerun.attention || read_on, "attention output", context, kBf16);
     const bool transposed = software.memory.transpose_attention_output && b.setting.trained &&
                             batch.groups.size() == 1 && batch.sequences() > 1;
-    saved.add_if(transposed, "attention output, transposed", tokens * b.shard.context(), kBf16);
-    saved.add("attention log-sum-exp", tokens * b.shard.heads, kFp32);
+    saved.add_if(transposed && !rerun.attention, "attention output, transposed", context, kBf16);
+    saved.add_if(!rerun.attention, "attention log-sum-exp", tokens * b.shard.heads, kFp32);
     if (b.setting.quantises())
-      saved.add_operand("attention output, quantised", tokens * b.shard.q());
+      saved.add_operand("attention output, quantised", tokens * b.shard.context());
     return;
   }
   saved.add_if(b.setting.trained, "attention output", tokens * b.shard.context(), kBf16);
-  if (!keep_scores) return;
+  if (rerun.attention) return;
   for (const SequenceGroup& g : chunked(batch, b.shape.attention_chunk_size)) {
-    const std::int64_t scores = g.count * b.shard.heads * g.length * g.length;
+    const std::int64_t scores =
+        g.count * b.shard.heads * g.length * (b.shape.cross_attention ? g.cross_keys : g.length);
     saved.add("probabilities", scores, kBf16);  // read by the backward of P V
     // The softmax output is a tensor of its own if it is fp32 or goes through dropout.
     if (!software.fused_kernels) saved.add("softmax in fp32", scores, kFp32);
@@ -80,31 +98,39 @@ void add_adapter(Saved& saved, const Block& b, bool target, std::string_view inp
   saved.add("adapter input", tokens * b.shape.adapters.lora_rank, kBf16);
 }
 
-// From a block's input to query, key and value by way of latents.
-void add_latents(Saved& saved, const Block& b, std::int64_t rows) {
+// From a block's input to query, key and value by way of latents. What runs again from there starts
+// with the latents before their norms and the rotary key that heads share.
+void add_latents(Saved& saved, const Block& b, std::int64_t tokens, const Rerun& rerun) {
   const LatentAttention& l = b.shape.latent;
+  const std::int64_t rows = b.setting.rows(tokens);
   for (const std::int64_t width : {l.q_lora_rank, l.kv_lora_rank}) {
     saved.add_norm(b.shape.norm, "latent norm input", rows * width);
-    saved.add_if(b.setting.trained, "latent", rows * width, kBf16);
+    if (!rerun.up_projections) saved.add_operand("latent", rows * width);
   }
+  saved.add_if(rerun.up_projections, "rotary key", tokens * l.qk_rope_head_dim, kBf16);
 }
 
-void add_experts(Saved& saved, const Block& b, std::int64_t tokens) {
-  const Experts& x = b.shape.experts;
-  const RoutedRows rows(x, tokens);
+void add_experts(Saved& saved, const Block& b, std::int64_t tokens, const Rerun& rerun) {
+  if (rerun.experts) return;
+  const ExpertShard x(b, tokens);
   const std::int64_t gate = b.shape.gated_mlp ? 2 : 1;
-  const std::int64_t width = ceil_div(x.moe_intermediate_size, b.setting.tp());
-  const std::int64_t shared = ceil_div(x.shared_expert_intermediate_size, b.setting.tp());
-  saved.add("router probabilities", b.setting.rows(tokens) * x.num_experts, kFp32);
-  saved.add_if(b.setting.trained, "permuted tokens", rows.all * b.shape.hidden_size, kBf16);
-  saved.add("expert activation input", gate * rows.all * width, kBf16);
-  saved.add_if(b.setting.trained, "experts down input", rows.all * width, kBf16);
+  const std::int64_t shared =
+      ceil_div(b.shape.experts.shared_expert_intermediate_size, b.setting.tp());
+  saved.add("router probabilities", b.setting.rows(tokens) * b.shape.experts.num_experts, kFp32);
+  saved.add_operand("permuted tokens", x.rows * b.shape.hidden_size);
+  saved.add("expert activation input", gate * x.rows * x.width, kBf16);
+  if (!rerun.expert_activation) saved.add_operand("experts down input", x.rows * x.width);
+  if (rerun.shared_experts) return;
   saved.add("shared activation input", gate * tokens * shared, kBf16);
-  saved.add_if(b.setting.trained, "shared down input", tokens * shared, kBf16);
+  saved.add_operand("shared down input", tokens * shared);
 }
 
-void add_mlp(Saved& saved, const Block& b, std::int64_t tokens) {
-  if (b.shape.experts.num_experts > 0) return add_experts(saved, b, tokens);
+void add_mlp(Saved& saved, const Block& b, std::int64_t tokens, const Rerun& rerun) {
+  const std::int64_t input = b.setting.rows(tokens) * b.shape.hidden_size;
+  if (rerun.mlp) return;
+  if (!rerun.mlp_norm && !b.shape.shared_norm) saved.add_operand("mlp up input", input);
+  if (b.shape.experts.num_experts > 0) return add_experts(saved, b, tokens, rerun);
+  add_adapter(saved, b, b.shape.adapters.up, "mlp up input", input, tokens);
   const std::int64_t values = tokens * b.shard.mlp;
   saved.add("activation input", (b.shape.gated_mlp ? 2 : 1) * values, kBf16);
   saved.add_if(b.shape.gated_mlp && !b.setting.software.fused_kernels, "silu output", values,
@@ -113,7 +139,7 @@ void add_mlp(Saved& saved, const Block& b, std::int64_t tokens) {
   add_adapter(saved, b, b.shape.adapters.down, "mlp down input", values, tokens);
 }
 
-std::vector<SavedTensor> whole_block(const Block& b, const TokenBatch& batch, bool keep_scores) {
+std::vector<SavedTensor> whole_block(const Block& b, const TokenBatch& batch, const Rerun& rerun) {
   const Transformer& t = b.shape;
   const LayerSetting& s = b.setting;
   const std::int64_t tokens = s.local_tokens(batch);
@@ -124,19 +150,20 @@ std::vector<SavedTensor> whole_block(const Block& b, const TokenBatch& batch, bo
     saved.add_if(s.trained, "join input", 2 * values, kBf16);
   }
   saved.add_norm(t.norm, "attention norm input", values);
-  saved.add_operand("qkv input", values);  // gathered again for the weight gradient
+  // Gathered again for the weight gradient.
+  if (!rerun.input_norm) saved.add_operand("qkv input", values);
   add_adapter(saved, b, t.adapters.qkv, "qkv input", values, tokens);
-  if (t.latent) add_latents(saved, b, s.rows(tokens));
+  if (t.latent) add_latents(saved, b, tokens, rerun);
   if (t.qk_norm || t.qk_norm_per_head)
-    saved.add_norm(t.norm, "qk-norm input", tokens * (b.shard.q() + b.shard.kv()));
-  add_attention(saved, b, batch, keep_scores);
+    saved.add_norm(t.norm, "qk-norm input",
+                   tokens * b.shard.q() + keys_of(b, batch) * b.shard.kv());
+  add_attention(saved, b, batch, rerun);
   add_adapter(saved, b, t.adapters.output, "", 0, tokens);  // flash attention kept its output
   if (t.post_norms) saved.add_norm(t.norm, "post-attention norm input", values);
   saved.add_branch(t, values);
-  saved.add_norm(t.norm, "mlp norm input", values);
-  saved.add_operand("mlp up input", values);
-  add_adapter(saved, b, t.adapters.up, "mlp up input", values, tokens);
-  add_mlp(saved, b, tokens);
+  saved.begin_second_half();
+  if (!t.parallel_residual) saved.add_norm(t.norm, "mlp norm input", values);
+  add_mlp(saved, b, tokens, rerun);
   if (t.post_norms) saved.add_norm(t.norm, "post-mlp norm input", values);
   saved.add_branch(t, values);
   return saved.take();
@@ -153,30 +180,47 @@ Bytes total(const std::vector<SavedTensor>& tensors) {
 std::vector<SavedTensor> block_activations(const Block& b, const TokenBatch& batch,
                                            Recompute recompute) {
   if (!b.setting.has_backward()) return {};
-  if (recompute != Recompute::full) return whole_block(b, batch, recompute == Recompute::none);
+  if (recompute != Recompute::full) return whole_block(b, batch, rerun_of(b, recompute));
   Saved saved(b.setting);
   saved.add("block input", b.setting.rows(b.setting.local_tokens(batch)) * b.shape.hidden_size,
             kBf16);
   return saved.take();
 }
 
-Bytes block_gradients(const Block& b, std::int64_t tokens) {
+Bytes block_recomputed(const Block& b, const TokenBatch& batch, Recompute recompute) {
+  if (recompute == Recompute::none) return {};
+  const std::vector<SavedTensor> all = block_activations(b, batch, Recompute::none);
+  const std::vector<SavedTensor> kept = block_activations(b, batch, recompute);
+  if (recompute == Recompute::full) return total(all) - total(kept);
+  const auto half = [](const std::vector<SavedTensor>& tensors, bool second) {
+    Bytes sum{};
+    for (const SavedTensor& t : tensors)
+      if (t.second_half == second) sum += t.bytes;
+    return sum;
+  };
+  const Bytes second = half(kept, true);
+  return std::max(
+      {Bytes{}, half(all, true) - second, half(all, false) - half(kept, false) - second});
+}
+
+Bytes block_gradients(const Block& b, const TokenBatch& batch) {
   const LayerSetting& s = b.setting;
   if (!s.has_backward()) return {};
+  const std::int64_t tokens = s.local_tokens(batch);
   const std::int64_t h = b.shape.hidden_size;
   const std::int64_t matrices = b.shape.gated_mlp ? 2 : 1;  // behind the activation
   const std::int64_t gathered = s.sequence_parallel ? tokens * h : 0;
   std::int64_t inner = tokens * b.shard.mlp, weights = matrices * h * b.shard.mlp, routed = 0;
-  if (const Experts& x = b.shape.experts; x.num_experts > 0) {  // routed rows beside the tokens
-    const std::int64_t width = ceil_div(x.moe_intermediate_size, s.tp());
-    const std::int64_t rows = RoutedRows(x, tokens).all;
-    inner = rows * width;
-    weights = matrices * h * width * x.num_experts;
-    routed = rows * h;
+  if (b.shape.experts.num_experts > 0) {  // routed rows beside the tokens
+    const ExpertShard x(b, tokens);
+    inner = x.rows * x.width;
+    weights = matrices * h * x.width * x.experts;
+    routed = x.rows * h;
   }
   std::int64_t values = s.rows(tokens) * h + routed + std::max(gathered + inner, matrices * inner);
   if (s.trained && s.software.grad_accumulation_bytes_per_parameter > 0) values += weights;
-  return Bytes{values * kBf16};
+  if (s.image_gradient) values += b.keys(batch) * h;
+  return s.activation(values);
 }
 
 std::vector<SavedTensor> encoder_embedding_activations(const LayerSetting& s, const Encoder& e,
@@ -187,27 +231,37 @@ std::vector<SavedTensor> encoder_embedding_activations(const LayerSetting& s, co
 }
 
 std::vector<SavedTensor> llm_embedding_activations(const LayerSetting& s, const Llm& llm,
-                                                   std::int64_t tokens) {
+                                                   std::int64_t tokens, std::int64_t cross_keys) {
   Saved saved(s);
   saved.add_if(s.trained, "token ids", tokens, kInt64);
+  saved.add_if(cross_keys > 0, "image tokens", cross_keys * llm.blocks.hidden_size, kBf16);
   saved.add_if(s.has_backward() && s.software.dropout, "dropout mask",
                s.rows(tokens) * llm.blocks.hidden_size, kMask);
   return saved.take();
 }
 
 std::vector<SavedTensor> projector_activations(const LayerSetting& s, const Encoder& e,
-                                               std::int64_t tokens) {
+                                               const TokenBatch& batch) {
   if (!s.has_backward() || e.projector_sizes.size() < 2) return {};
   Saved saved(s);
-  tokens *= 1 + e.deepstack_features;
+  const std::int64_t tokens = projector_rows(e, batch) * (1 + e.deepstack_features);
   saved.add_if(e.projector_norm, "projector norm input", tokens * e.projector_sizes.front(), kBf16);
   saved.add_if(s.trained, "projector input", tokens * e.projector_sizes.front(), kBf16);
   for (std::size_t i = 1; i + 1 < e.projector_sizes.size(); ++i) {
     // What a column-split GEMM made is split over ranks; what a row-split one made is not.
     const std::int64_t width =
         i % 2 == 1 ? ceil_div(e.projector_sizes[i], s.tp()) : e.projector_sizes[i];
-    saved.add("projector gelu input", tokens * width, kBf16);
+    saved.add("projector gelu input", tokens * width * (gates(e, i - 1) ? 2 : 1), kBf16);
     saved.add_if(s.trained, "projector gelu output", tokens * width, kBf16);
+  }
+  if (e.resampler) {
+    const TokenBatch latents = latents_of(e, batch);
+    const Block block(e.resampler.blocks, resampler_setting(s));
+    const Bytes each = total(whole_block(block, latents, Rerun{}));
+    for (std::int64_t i = 0; i < e.resampler.blocks.num_hidden_layers; ++i) {
+      saved.add("resampler keys", latents.cross_keys() * block.shape.hidden_size, kBf16);
+      saved.add("resampler block", each.value, 1);
+    }
   }
   return saved.take();
 }
@@ -222,7 +276,7 @@ std::vector<SavedTensor> head_activations(const LayerSetting& s, const Llm& llm,
   saved.add_if(s.trained, "logits input", values, kBf16);
   // A fused loss leaves gradients in place of the logits.
   saved.add("softmax or logits", tokens * s.vocabulary_shard(llm.vocab_size),
-            s.software.fused_cross_entropy ? kBf16 : s.software.memory.logits_saved_bytes);
+            s.software.fused_cross_entropy ? kBf16 : Traffic{s.software.memory.logits_saved_bytes});
   return saved.take();
 }
 

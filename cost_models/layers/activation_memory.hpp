@@ -24,22 +24,27 @@ namespace mllmsim::costs {
 struct SavedTensor {
   std::string_view name;
   Bytes bytes{};
+  bool second_half = false;  // of a block: from the norm before its MLP on
 };
 Bytes total(const std::vector<SavedTensor>& tensors);
 
 std::vector<SavedTensor> block_activations(const Block& block, const TokenBatch& batch,
                                            Recompute recompute);
+// What recompute brings back, at its most beside what is kept. Modules bring back their own: those
+// of a block's first half when the second half's backward has given back what was kept for it.
+Bytes block_recomputed(const Block& block, const TokenBatch& batch, Recompute recompute);
 // Gradients that a backward works with, at their most within the MLP: that of the residual stream
 // (gathered as well with sequence parallel), and of the MLP's inner values, before the activation
 // or behind it; and a weight gradient of its own where the GEMM does not add it up.
-Bytes block_gradients(const Block& block, std::int64_t tokens);
+Bytes block_gradients(const Block& block, const TokenBatch& batch);
 
 std::vector<SavedTensor> encoder_embedding_activations(const LayerSetting& s,
                                                        const Encoder& encoder, std::int64_t tokens);
+// cross_keys: image tokens that cross-attention reads in many blocks; kept once, here.
 std::vector<SavedTensor> llm_embedding_activations(const LayerSetting& s, const Llm& llm,
-                                                   std::int64_t tokens);
+                                                   std::int64_t tokens, std::int64_t cross_keys);
 std::vector<SavedTensor> projector_activations(const LayerSetting& s, const Encoder& encoder,
-                                               std::int64_t tokens);
+                                               const TokenBatch& batch);
 std::vector<SavedTensor> head_activations(const LayerSetting& s, const Llm& llm,
                                           std::int64_t tokens);
 // Logits next to the softmax that is kept: the head's passing peak.

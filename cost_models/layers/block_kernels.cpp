@@ -1,6 +1,7 @@
 #include "cost_models/layers/block_kernels.hpp"
 
 #include "cost_models/layers/pointwise_kernels.hpp"
+#include "cost_models/layers/recompute.hpp"
 
 namespace mllmsim::costs {
 namespace {
@@ -27,13 +28,24 @@ struct BlockLinears {
     adapt(up, a.up);
     adapt(down, a.down);
   }
-
-  std::int64_t weights() const {
-    std::int64_t n = 0;
-    for (const Linear* l : {&qkv, &output, &up, &down}) n += l->inputs * l->outputs;
-    return n;
-  }
 };
+
+// Values of the matrices that are quantised for a pass.
+std::int64_t quantised_weights(const Block& b) {
+  const BlockLinears linears(b);
+  const auto of = [](std::initializer_list<const Linear*> list) {
+    std::int64_t n = 0;
+    for (const Linear* l : list) n += l->inputs * l->outputs;
+    return n;
+  };
+  std::int64_t n = b.shape.latent ? latent_weights(b) + of({&linears.output})
+                                  : of({&linears.qkv, &linears.output});
+  if (b.shape.experts.num_experts == 0) return n + of({&linears.up, &linears.down});
+  const ExpertShard x(b, 1);
+  const ExpertLinears experts(b);
+  n += of({&experts.shared_up, &experts.shared_down});
+  return n + (b.shape.gated_mlp ? 3 : 2) * b.shape.hidden_size * x.width * x.experts;
+}
 
 // Multi-token prediction: stream and next token's embedding, normalised, through one matrix.
 void join_forward(KernelList& list, const Block& b, std::int64_t tokens) {
@@ -89,17 +101,30 @@ struct QkNorm {
   }
 };
 
+// Partial results of attention and MLP added, then summed over ranks: GPT-NeoX's gpt_j_residual.
+void sum_branches(KernelList& list, const Block& b, const Linear& down, std::int64_t tokens) {
+  whole_forward(list, b.setting, down, tokens);
+  const std::int64_t values = tokens * b.shape.hidden_size;
+  list.elementwise("sum of branches", values, kBf16 + kBf16 + kBf16);
+  list.collective(CollectiveOp::all_reduce, b.setting.activation(values));
+}
+
 bool gate_apart(const Block& b) { return b.shape.gated_mlp && !b.setting.software.joint_gate_up; }
 
-std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens) {
+std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens, std::int64_t keys) {
   const Transformer& t = b.shape;
   const LayerSetting& s = b.setting;
   KernelList list(s);
-  if (s.quantises_weights) list.quantise("quantise weights", BlockLinears(b).weights(), 1);
+  list.in_graph(s.software.cuda_graph_attention);
+  if (s.quantises_weights) list.quantise("quantise weights", quantised_weights(b), 1);
   if (t.joins_next_token) join_forward(list, b, tokens);
   norm_forward(list, s, t.norm, s.rows(tokens), t.hidden_size);
   if (t.latent) {
     latent_forward(list, b, tokens);
+    return list.take();
+  }
+  if (t.cross_attention) {
+    cross_forward(list, b, tokens, keys);
     return list.take();
   }
   column_forward(list, s, BlockLinears(b).qkv, tokens);
@@ -121,21 +146,20 @@ std::vector<TimedKernel> after_attention(const Block& b, std::int64_t tokens) {
   const BlockLinears linears(b);
   const std::int64_t rows = s.rows(tokens);
   KernelList list(s);
-  if (b.shard.whole_attention)  // a rank goes on with its rows of a complete result
+  list.in_graph(s.software.cuda_graph_attention);
+  if (b.shard.whole_attention || t.parallel_residual)
+    // A rank goes on with its rows of a complete result, or has the sum over ranks made later.
     whole_forward(list, s, linears.output, tokens);
   else
     row_forward(list, s, linears.output, tokens);
   if (t.post_norms) norm_forward(list, s, t.norm, rows, t.hidden_size);
-  residual_forward(list, s, t, rows);
-  norm_forward(list, s, t.norm, rows, t.hidden_size);
-  if (t.experts.num_experts > 0) {
+  if (!t.parallel_residual) residual_forward(list, s, t, rows);
+  list.in_graph(s.software.cuda_graph_router && t.experts.num_experts > 0);
+  if (!t.shared_norm) norm_forward(list, s, t.norm, rows, t.hidden_size);
+  if (t.experts.num_experts > 0)
     experts_forward(list, b, tokens);
-  } else {
-    if (gate_apart(b)) column_forward(list, s, linears.up, tokens);
-    column_forward(list, s, linears.up, tokens);
-    activation_forward(list, s, t.gated_mlp, t.linear_bias, tokens * b.shard.mlp);
-    row_forward(list, s, linears.down, tokens);
-  }
+  else
+    mlp_forward(list, b, tokens);
   if (t.post_norms) norm_forward(list, s, t.norm, rows, t.hidden_size);
   residual_forward(list, s, t, rows);
   return list.take();
@@ -147,7 +171,7 @@ std::vector<TimedKernel> backward_after(const Block& b, std::int64_t tokens) {
   const LayerSetting& s = b.setting;
   const std::int64_t rows = s.rows(tokens);
   KernelList list(s);
-  if (s.quantises_weights) list.quantise("quantise weights", linears.weights(), 1);
+  if (s.quantises_weights) list.quantise("quantise weights", quantised_weights(b), 1);
   residual_backward(list, s, t, rows);
   if (t.post_norms) norm_backward(list, s, t.norm, rows, t.hidden_size);
   if (t.experts.num_experts > 0) {
@@ -161,19 +185,21 @@ std::vector<TimedKernel> backward_after(const Block& b, std::int64_t tokens) {
       list.elementwise("sum of input gradients", rows * t.hidden_size, kBf16 + kBf16 + kBf16);
     }
   }
-  norm_backward(list, s, t.norm, rows, t.hidden_size);
+  if (!t.shared_norm) norm_backward(list, s, t.norm, rows, t.hidden_size);
+  list.in_graph(s.software.cuda_graph_attention);
   fork_backward(list, t, rows);
-  residual_backward(list, s, t, rows);
+  if (!t.parallel_residual) residual_backward(list, s, t, rows);
   if (t.post_norms) norm_backward(list, s, t.norm, rows, t.hidden_size);
   row_backward(list, s, linears.output, tokens);
   return list.take();
 }
 
-std::vector<TimedKernel> backward_before(const Block& b, std::int64_t tokens) {
+std::vector<TimedKernel> backward_before(const Block& b, std::int64_t tokens, std::int64_t keys) {
   const Transformer& t = b.shape;
   const LayerSetting& s = b.setting;
   const std::int64_t rows = s.rows(tokens);
   KernelList list(s);
+  list.in_graph(s.software.cuda_graph_attention);
   const auto norm_and_fork = [&] {
     norm_backward(list, s, t.norm, rows, t.hidden_size);
     if (s.input_gradient) fork_backward(list, t, rows);
@@ -182,6 +208,10 @@ std::vector<TimedKernel> backward_before(const Block& b, std::int64_t tokens) {
   };
   if (t.latent) {
     latent_backward(list, b, tokens);
+    return norm_and_fork();
+  }
+  if (t.cross_attention) {
+    cross_backward(list, b, tokens, keys);
     return norm_and_fork();
   }
   if (t.rotary) rotary(list, s, tokens * (b.shard.q() + b.shard.kv()));
@@ -203,6 +233,18 @@ std::vector<TimedKernel> backward_before(const Block& b, std::int64_t tokens) {
 
 }  // namespace
 
+void mlp_forward(KernelList& list, const Block& b, std::int64_t tokens) {
+  const LayerSetting& s = b.setting;
+  const BlockLinears linears(b);
+  if (gate_apart(b)) column_forward(list, s, linears.up, tokens);
+  column_forward(list, s, linears.up, tokens);
+  activation_forward(list, s, b.shape.gated_mlp, b.shape.linear_bias, tokens * b.shard.mlp);
+  if (b.shape.parallel_residual)
+    sum_branches(list, b, linears.down, tokens);
+  else
+    row_forward(list, s, linears.down, tokens);
+}
+
 BlockShard::BlockShard(const Transformer& t, std::int64_t tp)
     : heads(t.num_attention_heads),
       kv_heads(t.num_key_value_heads),
@@ -220,12 +262,42 @@ BlockShard::BlockShard(const Transformer& t, std::int64_t tp)
   kv_heads = ceil_div(kv_heads, tp);
 }
 
-BlockParts block_parts(const Block& block, std::int64_t tokens) {
-  BlockParts parts{before_attention(block, tokens), after_attention(block, tokens), {}, {}};
+namespace {
+
+Time computing(std::initializer_list<const std::vector<TimedKernel>*> lists) {
+  Time sum{};
+  for (const auto* list : lists)
+    for (const TimedKernel& k : *list)
+      if (!k.communication) sum += k.time;
+  return sum;
+}
+
+// Exchanges of tokens in one pass, beside the other of another micro-batch; attention not counted.
+void overlap_exchanges(const LayerSetting& s, std::vector<TimedKernel>& kernels, Time beside) {
+  Time all{};
+  for (const TimedKernel& k : kernels) all += k.beside_other_pass;
+  if (all == Time{}) return;
+  double share = 0;
+  if (s.software.overlap_moe_expert_parallel_comm)
+    share = hidden_beside(s.costs, to_seconds(all), to_seconds(beside)) / to_seconds(all);
+  for (TimedKernel& k : kernels) k.beside_other_pass = scaled(k.beside_other_pass, share);
+}
+
+}  // namespace
+
+BlockParts block_parts(const Block& block, std::int64_t tokens, std::int64_t keys) {
+  BlockParts parts{
+      before_attention(block, tokens, keys), after_attention(block, tokens), {}, {}, {}};
   if (block.setting.has_backward()) {
+    parts.rerun = rerun_kernels(block, tokens);
     parts.backward_after = backward_after(block, tokens);
-    parts.backward_before = backward_before(block, tokens);
+    parts.backward_before = backward_before(block, tokens, keys);
   }
+  const Time forward = computing({&parts.before_attention, &parts.after_attention});
+  overlap_exchanges(block.setting, parts.after_attention,
+                    computing({&parts.backward_after, &parts.backward_before}));
+  overlap_exchanges(block.setting, parts.backward_after, forward);
+  overlap_exchanges(block.setting, parts.rerun, forward);
   return parts;
 }
 

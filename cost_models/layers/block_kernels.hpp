@@ -7,7 +7,9 @@
 //
 // Latent attention (latent_attention.cpp) has its own way to q, k and v, experts
 // (expert_kernels.cpp) stand in place of mlp up to mlp down. Gemma's norms at the ends of branches
-// come before each residual.
+// come before each residual. Cross-attention (cross_attention.cpp) makes keys and values of image
+// tokens. Where attention and MLP are parallel, both start from the block's input, and what they
+// make is summed over ranks and added to the stream once.
 //
 // Everything but ATTENTION depends only on the number of tokens, so the block comes in parts around
 // it: an epoch has hundreds of thousands of different packs, but few different token counts.
@@ -43,28 +45,65 @@ struct Block {
   BlockShard shard;
 
   Block(const Transformer& t, const LayerSetting& s) : shape(t), setting(s), shard(t, s.tp()) {}
+
+  // Image tokens that it makes keys of.
+  std::int64_t keys(const TokenBatch& batch) const {
+    return shape.cross_attention ? batch.cross_keys() : 0;
+  }
 };
 
 struct BlockParts {
   std::vector<TimedKernel> before_attention, after_attention;
   // Of the kernels after attention and of those before it: backward runs the block in reverse.
   std::vector<TimedKernel> backward_after, backward_before;
+  std::vector<TimedKernel> rerun;  // by selective recompute, attention aside
 };
-BlockParts block_parts(const Block& block, std::int64_t tokens);
+BlockParts block_parts(const Block& block, std::int64_t tokens, std::int64_t keys = 0);
 
-// From the block's normalised input to q, k and v.
+// Of a block without experts, from its normalised input to the sum over tp ranks.
+void mlp_forward(KernelList& list, const Block& block, std::int64_t tokens);
+
+// From the block's normalised input to q, k and v; the second half of that starts with latents
+// before their norms.
 void latent_forward(KernelList& list, const Block& block, std::int64_t tokens);
+std::int64_t latent_weights(const Block& block);  // of its matrices on one rank
+void latent_up_forward(KernelList& list, const Block& block, std::int64_t tokens);
 void latent_backward(KernelList& list, const Block& block, std::int64_t tokens);
 
-// The experts' part of a block, shared ones included, from its normalised input to the sum over tp
-// ranks. Routing is taken to be even: each expert gets tokens * num_experts_per_tok / num_experts,
-// which one launch multiplies as a batch. tp ranks split every expert; all experts are on each.
-struct RoutedRows {
-  std::int64_t all = 0, of_expert = 0;
-  RoutedRows(const Experts& experts, std::int64_t tokens);
+// From the block's normalised input to q, and from image tokens to k and v.
+void cross_forward(KernelList& list, const Block& block, std::int64_t tokens, std::int64_t keys);
+void cross_backward(KernelList& list, const Block& block, std::int64_t tokens, std::int64_t keys);
+
+// What one rank has to do with a block's experts (expert_kernels.cpp).
+struct ExpertShard {
+  std::int64_t tokens = 0;   // that it routes
+  std::int64_t sent = 0;     // rows of those for experts: num_experts_per_tok for each token
+  std::int64_t rows = 0;     // that its experts see
+  std::int64_t experts = 0;  // that it has
+  std::int64_t width = 0;    // its part of each
+  std::int64_t of_expert() const { return ceil_div(rows, experts); }
+
+  ExpertShard(const Block& block, std::int64_t tokens);
 };
+// From a block's normalised input to the sum of its experts, shared ones included.
 void experts_forward(KernelList& list, const Block& block, std::int64_t tokens);
 void experts_backward(KernelList& list, const Block& block, std::int64_t tokens);
+// The same where experts are on other ranks than the rest of the layer (expert_parallel.cpp).
+void parallel_experts_forward(KernelList& list, const Block& block, std::int64_t tokens);
+void parallel_experts_backward(KernelList& list, const Block& block, std::int64_t tokens);
+
+// Parts that both have.
+struct ExpertLinears {
+  Linear router, shared_up, shared_down;
+  explicit ExpertLinears(const Block& block);
+};
+void router_forward(KernelList& list, const Block& block, std::int64_t rows);
+void router_backward(KernelList& list, const Block& block, std::int64_t rows);
+void expert_mlps_forward(KernelList& list, const Block& block, const ExpertShard& shard);
+void expert_mlps_backward(KernelList& list, const Block& block, const ExpertShard& shard);
+// Parts of experts_forward that can run again by themselves.
+void expert_activation_forward(KernelList& list, const Block& block, std::int64_t tokens);
+void shared_experts_forward(KernelList& list, const Block& block, std::int64_t tokens);
 
 // The sequences that attend within themselves where attention stays within pieces of `chunk`; 0:
 // the batch's own.

@@ -8,7 +8,9 @@
 //   Its weight gradient is dense, as PyTorch's: zeroed, scattered into, added to the main gradient.
 // - Projector: pixel shuffle (two copies), LayerNorm, GEMMs with GELU between. Pairs of GEMMs are
 //   split over ranks by columns, then rows; an odd last one is repeated on every rank. Its tokens
-//   are not sequence-parallel. DeepStack repeats it for every further feature.
+//   are not sequence-parallel. DeepStack repeats it for every further feature. A pooling projector
+//   reads all tokens and writes those that are left. A resampler comes behind the GEMMs, which see
+//   all tokens then; every rank runs all of it.
 // - Head: final norm, logits, and Megatron's vocabulary-parallel cross entropy, which is one pass
 //   over fp32 logits per operator whatever else is fused; once more for every token predicted.
 #pragma once
@@ -29,6 +31,12 @@ LayerKernels llm_embedding_kernels(const LayerSetting& s, const Llm& llm, std::i
                                    std::int64_t image_tokens, std::int64_t deepstack_tokens = 0);
 // What the LLM gets of an encoder's batch.
 std::int64_t projected_tokens(const Encoder& encoder, const TokenBatch& batch);
+// Rows of the projector's GEMMs.
+std::int64_t projector_rows(const Encoder& encoder, const TokenBatch& batch);
+// The sequences of a resampler: the latents of a tile, which is their keys.
+TokenBatch latents_of(const Encoder& encoder, const TokenBatch& batch);
+LayerSetting resampler_setting(const LayerSetting& projector);
+std::int64_t projected_width(const Encoder& encoder);  // of each of them
 LayerKernels projector_kernels(const LayerSetting& s, const Encoder& encoder,
                                const TokenBatch& batch);
 LayerKernels head_kernels(const LayerSetting& s, const Llm& llm, std::int64_t tokens);

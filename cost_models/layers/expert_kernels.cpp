@@ -1,106 +1,203 @@
-// A mixture of experts on one rank, as Megatron-Core runs it without expert parallelism: router,
-// rows copied to their experts' order, one grouped GEMM for all experts, rows summed back.
+// A mixture of experts on one rank, as Megatron-Core runs it: router, rows copied to their experts'
+// order, one grouped GEMM for all experts, rows summed back.
 //
-//   router        rows x num_experts GEMM, softmax and top-k in fp32
+//   router        rows x num_experts GEMM in bf16, softmax and top-k in fp32
 //   permute       tokens read, routed rows written; unpermute the other way round
 //   experts       GEMMs of routed rows / num_experts, num_experts in a launch; the router's
 //                 probability is part of the activation (moe_apply_probs)
 //   shared        an MLP on all tokens, added
 //
-// Expert parallelism would put its all-to-all around permute and unpermute, and leave fewer experts
-// with more rows each to a rank; the reader refuses it.
+// Here all experts are on every rank and tp ranks split each of them, so that tokens are gathered
+// before and summed after; expert_parallel.cpp has experts on ranks of their own.
+//
+// Routing is taken to be even unless the software says otherwise (moe_load_imbalance, of ep ranks;
+// moe_expert_capacity_factor). In quantised formats an expert's input and the gradient of its
+// output are quantised as those of other linear layers.
+#include <cmath>
+
 #include "cost_models/layers/block_kernels.hpp"
 #include "cost_models/layers/pointwise_kernels.hpp"
 
 namespace mllmsim::costs {
 namespace {
 
-struct ExpertShapes {
-  const Block& b;
-  std::int64_t tokens, experts, width, shared, gate;
-  RoutedRows rows;
+std::int64_t gate_of(const Block& b) { return b.shape.gated_mlp ? 2 : 1; }
 
-  ExpertShapes(const Block& block, std::int64_t tokens_)
-      : b(block),
-        tokens(tokens_),
-        experts(b.shape.experts.num_experts),
-        width(ceil_div(b.shape.experts.moe_intermediate_size, b.setting.tp())),
-        shared(ceil_div(b.shape.experts.shared_expert_intermediate_size, b.setting.tp())),
-        gate(b.shape.gated_mlp ? 2 : 1),
-        rows(b.shape.experts, tokens_) {}
+bool fused(const Block& b) { return b.setting.software.moe_fused_grouped_mlp; }
 
-  std::int64_t h() const { return b.shape.hidden_size; }
-  Linear router() const {
-    return {"router", "router input gradient", "router weight gradient", h(), experts};
-  }
-  Linear shared_up() const {
-    return {"shared expert up", "shared expert up input gradient",
-            "shared expert up weight gradient", h(), gate * shared};
-  }
-  Linear shared_down() const {
-    return {"shared expert down", "shared expert down input gradient",
-            "shared expert down weight gradient", shared, h()};
-  }
-};
+void quantise(KernelList& list, const Block& b, std::string_view name, std::int64_t values) {
+  list.quantise(name, values, b.setting.trained ? 2 : 1);
+}
 
-void grouped_backward(KernelList& list, const ExpertShapes& x, std::string_view input_name,
-                      std::string_view weight_name, std::int64_t inputs, std::int64_t outputs) {
-  list.gemm(input_name, {x.rows.of_expert, inputs, outputs, GemmPass::input_gradient, x.experts});
-  if (x.b.setting.trained)
-    list.gemm(weight_name,
-              {inputs, outputs, x.rows.of_expert, GemmPass::weight_gradient, x.experts});
+void grouped_forward(KernelList& list, const Block& b, const ExpertShard& x, std::string_view name,
+                     std::int64_t inputs, std::int64_t outputs) {
+  list.grouped_gemm(
+      name, {x.of_expert(), outputs, inputs, GemmPass::forward, x.experts, b.setting.format},
+      fused(b));
+}
+
+void grouped_backward(KernelList& list, const Block& b, const ExpertShard& x,
+                      std::string_view input_name, std::string_view weight_name,
+                      std::int64_t inputs, std::int64_t outputs) {
+  const NumberFormat format = b.setting.format;
+  list.grouped_gemm(input_name,
+                    {x.of_expert(), inputs, outputs, GemmPass::input_gradient, x.experts, format},
+                    fused(b));
+  if (b.setting.trained)
+    list.grouped_gemm(
+        weight_name, {inputs, outputs, x.of_expert(), GemmPass::weight_gradient, x.experts, format},
+        fused(b));
 }
 
 }  // namespace
 
-RoutedRows::RoutedRows(const Experts& experts, std::int64_t tokens)
-    : all(tokens * experts.num_experts_per_tok), of_expert(ceil_div(all, experts.num_experts)) {}
+ExpertShard::ExpertShard(const Block& b, std::int64_t tokens_) {
+  const LayerSetting& s = b.setting;
+  const Experts& x = b.shape.experts;
+  const double capacity = s.software.moe_expert_capacity_factor;
+  const auto times = [](std::int64_t n, double factor) {
+    return factor == 1 ? n : static_cast<std::int64_t>(std::ceil(static_cast<double>(n) * factor));
+  };
+  tokens = s.experts_apart ? s.rows(tokens_) : tokens_;
+  sent = times(tokens * x.num_experts_per_tok, capacity > 0 ? capacity : 1);
+  rows = sent;
+  experts = x.num_experts;
+  width = ceil_div(x.moe_intermediate_size, s.tp());
+  if (!s.experts_apart) return;
+  const bool uneven = capacity == 0 && s.expert_group.ranks > 1;
+  rows = times(sent, uneven ? s.software.moe_load_imbalance : 1) * s.expert_tp_group.ranks;
+  experts = ceil_div(x.num_experts, s.expert_group.ranks);
+  width = ceil_div(x.moe_intermediate_size, s.expert_tp_group.ranks);
+}
+
+ExpertLinears::ExpertLinears(const Block& b) {
+  const std::int64_t h = b.shape.hidden_size;
+  const std::int64_t shared =
+      ceil_div(b.shape.experts.shared_expert_intermediate_size, b.setting.tp());
+  router = {"router", "router input gradient", "router weight gradient", h,
+            b.shape.experts.num_experts};
+  shared_up = {"shared expert up", "shared expert up input gradient",
+               "shared expert up weight gradient", h, gate_of(b) * shared};
+  shared_down = {"shared expert down", "shared expert down input gradient",
+                 "shared expert down weight gradient", shared, h};
+}
+
+void router_forward(KernelList& list, const Block& b, std::int64_t rows) {
+  const Linear l = ExpertLinears(b).router;
+  list.gemm(l.forward, {rows, l.outputs, l.inputs, GemmPass::forward});
+  list.memory("top-k", MemoryOp::softmax, rows, l.outputs, kFp32 + kFp32);
+}
+
+void router_backward(KernelList& list, const Block& b, std::int64_t rows) {
+  const Linear l = ExpertLinears(b).router;
+  list.memory("top-k backward", MemoryOp::softmax, rows, l.outputs, kFp32 + kFp32);
+  list.gemm(l.input_gradient_name, {rows, l.inputs, l.outputs, GemmPass::input_gradient});
+  if (b.setting.trained)
+    list.gemm(l.weight_gradient_name, {l.inputs, l.outputs, rows, GemmPass::weight_gradient});
+  list.elementwise("add router gradient", rows * l.inputs, kBf16 + kBf16 + kBf16);
+}
+
+namespace {
+
+// Quantised products take blocks of rows: each expert's are copied to start at one, and back behind
+// the last (Transformer Engine's Fp8Padding); a fused MLP takes them as they come.
+void pad(KernelList& list, const Block& b, const ExpertShard& x, std::string_view name) {
+  if (b.setting.quantises() && !fused(b))
+    list.elementwise(name, x.rows * b.shape.hidden_size, kBf16 + kBf16);
+}
+
+}  // namespace
+
+void expert_mlps_forward(KernelList& list, const Block& b, const ExpertShard& x) {
+  const std::int64_t h = b.shape.hidden_size;
+  pad(list, b, x, "pad rows");
+  quantise(list, b, "quantise input", x.rows * h);
+  grouped_forward(list, b, x, "experts up", h, gate_of(b) * x.width);
+  if (!fused(b)) {
+    activation_forward(list, b.setting, b.shape.gated_mlp, b.shape.linear_bias, x.rows * x.width);
+    quantise(list, b, "quantise input", x.rows * x.width);
+  }
+  grouped_forward(list, b, x, "experts down", x.width, h);
+  pad(list, b, x, "unpad rows");
+}
+
+void expert_mlps_backward(KernelList& list, const Block& b, const ExpertShard& x) {
+  const std::int64_t h = b.shape.hidden_size;
+  pad(list, b, x, "pad rows");
+  quantise(list, b, "quantise gradient", x.rows * h);
+  grouped_backward(list, b, x, "experts down input gradient", "experts down weight gradient",
+                   x.width, h);
+  if (!fused(b)) {
+    activation_backward(list, b.setting, b.shape.gated_mlp, b.shape.linear_bias, x.rows * x.width);
+    quantise(list, b, "quantise gradient", x.rows * gate_of(b) * x.width);
+  }
+  grouped_backward(list, b, x, "experts up input gradient", "experts up weight gradient", h,
+                   gate_of(b) * x.width);
+  pad(list, b, x, "unpad rows");
+}
 
 void experts_forward(KernelList& list, const Block& b, std::int64_t tokens) {
-  const ExpertShapes x(b, tokens);
   const LayerSetting& s = b.setting;
-  whole_forward(list, s, x.router(), s.rows(tokens));
-  list.memory("top-k", MemoryOp::softmax, s.rows(tokens), x.experts, kFp32 + kFp32);
-  if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, s.activation(tokens * x.h()));
-  list.elementwise("permute", (tokens + x.rows.all) * x.h(), kBf16);
-  list.gemm("experts up",
-            {x.rows.of_expert, x.gate * x.width, x.h(), GemmPass::forward, x.experts});
-  activation_forward(list, s, b.shape.gated_mlp, b.shape.linear_bias, x.rows.all * x.width);
-  list.gemm("experts down", {x.rows.of_expert, x.h(), x.width, GemmPass::forward, x.experts});
-  list.elementwise("unpermute", (tokens + x.rows.all) * x.h(), kBf16);
-  if (x.shared > 0) {
-    whole_forward(list, s, x.shared_up(), tokens);
-    activation_forward(list, s, b.shape.gated_mlp, false, tokens * x.shared);
-    whole_forward(list, s, x.shared_down(), tokens);
-    list.elementwise("add shared expert", tokens * x.h(), kBf16 + kBf16 + kBf16);
+  if (s.experts_apart) return parallel_experts_forward(list, b, tokens);
+  const ExpertShard x(b, tokens);
+  const std::int64_t h = b.shape.hidden_size;
+  router_forward(list, b, s.rows(tokens));
+  list.in_graph(false);
+  if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, s.activation(tokens * h));
+  list.elementwise("permute", (tokens + x.rows) * h, kBf16);
+  expert_mlps_forward(list, b, x);
+  list.elementwise("unpermute", (tokens + x.rows) * h, kBf16);
+  if (b.shape.experts.shared_expert_intermediate_size > 0) {
+    shared_experts_forward(list, b, tokens);
+    list.elementwise("add shared expert", tokens * h, kBf16 + kBf16 + kBf16);
   }
   list.collective(s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
-                  s.activation(tokens * x.h()));
+                  s.activation(tokens * h));
+}
+
+void expert_activation_forward(KernelList& list, const Block& b, std::int64_t tokens) {
+  const ExpertShard x(b, tokens);
+  activation_forward(list, b.setting, b.shape.gated_mlp, b.shape.linear_bias, x.rows * x.width);
+}
+
+// Split over tp as any MLP where experts are apart; otherwise tokens are gathered already, and the
+// sum over ranks is that of the experts.
+void shared_experts_forward(KernelList& list, const Block& b, std::int64_t tokens) {
+  const LayerSetting& s = b.setting;
+  const ExpertLinears linears(b);
+  const std::int64_t shared = linears.shared_down.inputs;
+  if (shared == 0) return;
+  if (s.experts_apart)
+    column_forward(list, s, linears.shared_up, tokens);
+  else
+    whole_forward(list, s, linears.shared_up, tokens);
+  activation_forward(list, s, b.shape.gated_mlp, false, tokens * shared);
+  if (s.experts_apart)
+    row_forward(list, s, linears.shared_down, tokens);
+  else
+    whole_forward(list, s, linears.shared_down, tokens);
 }
 
 void experts_backward(KernelList& list, const Block& b, std::int64_t tokens) {
-  const ExpertShapes x(b, tokens);
   const LayerSetting& s = b.setting;
-  if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, s.activation(tokens * x.h()));
-  if (x.shared > 0) {
-    whole_backward(list, s, x.shared_down(), tokens);
-    activation_backward(list, s, b.shape.gated_mlp, false, tokens * x.shared);
-    whole_backward(list, s, x.shared_up(), tokens);
+  if (s.experts_apart) return parallel_experts_backward(list, b, tokens);
+  const ExpertShard x(b, tokens);
+  const ExpertLinears linears(b);
+  const std::int64_t h = b.shape.hidden_size, shared = linears.shared_down.inputs;
+  if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, s.activation(tokens * h));
+  if (shared > 0) {
+    whole_backward(list, s, linears.shared_down, tokens);
+    activation_backward(list, s, b.shape.gated_mlp, false, tokens * shared);
+    whole_backward(list, s, linears.shared_up, tokens);
   }
-  list.elementwise("unpermute backward", (tokens + x.rows.all) * x.h(), kBf16);
-  grouped_backward(list, x, "experts down input gradient", "experts down weight gradient", x.width,
-                   x.h());
-  activation_backward(list, s, b.shape.gated_mlp, b.shape.linear_bias, x.rows.all * x.width);
-  grouped_backward(list, x, "experts up input gradient", "experts up weight gradient", x.h(),
-                   x.gate * x.width);
-  list.elementwise("permute backward", (tokens + x.rows.all) * x.h(), kBf16);
-  if (x.shared > 0)
-    list.elementwise("add shared expert gradient", tokens * x.h(), kBf16 + kBf16 + kBf16);
+  list.elementwise("unpermute backward", (tokens + x.rows) * h, kBf16);
+  expert_mlps_backward(list, b, x);
+  list.elementwise("permute backward", (tokens + x.rows) * h, kBf16);
+  if (shared > 0) list.elementwise("add shared expert gradient", tokens * h, kBf16 + kBf16 + kBf16);
   list.collective(s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
-                  s.activation(tokens * x.h()));
-  list.memory("top-k backward", MemoryOp::softmax, s.rows(tokens), x.experts, kFp32 + kFp32);
-  whole_backward(list, s, x.router(), s.rows(tokens));
-  list.elementwise("add router gradient", s.rows(tokens) * x.h(), kBf16 + kBf16 + kBf16);
+                  s.activation(tokens * h));
+  list.in_graph(s.software.cuda_graph_router);
+  router_backward(list, b, s.rows(tokens));
 }
 
 }  // namespace mllmsim::costs

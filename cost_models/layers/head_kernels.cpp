@@ -8,7 +8,7 @@ namespace {
 // exponentials become global by an all-reduce of one fp32 value per token.
 void cross_entropy_forward(KernelList& list, const LayerSetting& s, std::int64_t tokens,
                            std::int64_t vocabulary) {
-  const auto pass = [&](std::string_view name, std::int64_t bytes_per_value) {
+  const auto pass = [&](std::string_view name, Traffic bytes_per_value) {
     list.memory(name, MemoryOp::cross_entropy, tokens, vocabulary, bytes_per_value);
   };
   const auto share = [&] { list.collective(CollectiveOp::all_reduce, Bytes{tokens * kFp32}); };
@@ -17,7 +17,8 @@ void cross_entropy_forward(KernelList& list, const LayerSetting& s, std::int64_t
     share();
     return pass("logits gradient", kBf16 + kBf16);
   }
-  pass("logits to fp32", kBf16 + kFp32);
+  if (s.software.torch_cross_entropy) return pass("log softmax", kBf16 + kBf16);
+  pass("logits to fp32", as_cast(kBf16 + kFp32));
   pass("logits maximum", kFp32);
   share();
   pass("subtract maximum", kFp32 + kFp32);
@@ -31,9 +32,15 @@ void cross_entropy_forward(KernelList& list, const LayerSetting& s, std::int64_t
 void cross_entropy_backward(KernelList& list, const LayerSetting& s, std::int64_t tokens,
                             std::int64_t vocabulary) {
   if (s.software.fused_cross_entropy) return;
+  if (s.software.torch_cross_entropy) {
+    list.elementwise("zero loss gradient", tokens * vocabulary, kBf16);
+    list.memory("log softmax backward", MemoryOp::cross_entropy, tokens, vocabulary,
+                kBf16 + kBf16 + kBf16);
+    return;
+  }
   list.memory("logits gradient", MemoryOp::cross_entropy, tokens, vocabulary, kFp32 + kFp32);
   list.memory("logits gradient to bf16", MemoryOp::cross_entropy, tokens, vocabulary,
-              kFp32 + kBf16);
+              as_cast(kFp32 + kBf16));
 }
 
 }  // namespace

@@ -31,20 +31,34 @@ std::int64_t rotary_values(const Block& b, std::int64_t tokens) {
 
 }  // namespace
 
+std::int64_t latent_weights(const Block& b) {
+  const LatentLinears l(b);
+  std::int64_t n = 0;
+  for (const Linear* linear : {&l.query_down, &l.query_up, &l.kv_down, &l.kv_up})
+    n += linear->inputs * linear->outputs;
+  return n;
+}
+
 void latent_forward(KernelList& list, const Block& b, std::int64_t tokens) {
   const LayerSetting& s = b.setting;
   const LatentAttention& l = b.shape.latent;
   const LatentLinears linears(b);
   const std::int64_t rows = s.rows(tokens);
-  if (l.q_lora_rank > 0) {
-    whole_forward(list, s, linears.query_down, rows);
-    norm_forward(list, s, b.shape.norm, rows, l.q_lora_rank);
-  }
-  column_forward(list, s, linears.query_up, tokens);
+  if (l.q_lora_rank > 0) whole_forward(list, s, linears.query_down, rows);
   whole_forward(list, s, linears.kv_down, rows);
-  norm_forward(list, s, b.shape.norm, rows, l.kv_lora_rank);
   if (s.sequence_parallel)
     list.collective(CollectiveOp::all_gather, s.activation(tokens * l.qk_rope_head_dim));
+  latent_up_forward(list, b, tokens);
+}
+
+void latent_up_forward(KernelList& list, const Block& b, std::int64_t tokens) {
+  const LayerSetting& s = b.setting;
+  const LatentAttention& l = b.shape.latent;
+  const LatentLinears linears(b);
+  const std::int64_t rows = s.rows(tokens);
+  if (l.q_lora_rank > 0) norm_forward(list, s, b.shape.norm, rows, l.q_lora_rank);
+  column_forward(list, s, linears.query_up, tokens);
+  norm_forward(list, s, b.shape.norm, rows, l.kv_lora_rank);
   column_forward(list, s, linears.kv_up, tokens);
   rotary(list, s, rotary_values(b, tokens));
   list.elementwise("key parts", tokens * b.shard.heads * b.shard.head_dim, kBf16 + kBf16);

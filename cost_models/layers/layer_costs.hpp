@@ -33,6 +33,10 @@ struct TimedKernel {
   Time time{};
   Flops flops{};  // executed on this GPU
   Source source = Source::estimate;
+  // An exchange of tokens: what of its time is hidden where the pass of another micro-batch runs
+  // beside this one (Software::overlap_moe_expert_parallel_comm).
+  Time beside_other_pass{};
+  int launches = 1;  // 0: in a graph
 };
 
 // Sums of a kernel list: what one task of stage granularity needs.
@@ -41,6 +45,8 @@ struct KernelTotals {
   Time communication{};
   Flops flops{};
   std::array<Time, kSources> by_source{};  // what the time rests on
+  Time beside_other_pass{};                // as of kernels
+  std::int64_t launches = 0;
 
   KernelTotals& operator+=(const KernelTotals& other);
 };
@@ -49,7 +55,7 @@ KernelTotals totals(const std::vector<TimedKernel>& kernels);
 struct LayerTotals {
   KernelTotals forward, recompute, backward;
   Flops model_flops{};
-  Bytes saved{}, working{};
+  Bytes saved{}, working{}, recomputed{};
 };
 
 struct LayerCost {
@@ -62,6 +68,7 @@ struct LayerCost {
   Bytes saved{};  // activations kept on one GPU from forward to backward
   // Further memory on one GPU while its backward runs: what recompute brings back, gradients.
   Bytes working{};
+  Bytes recomputed{};  // of that, what recompute brings back
 };
 
 LayerTotals totals(const LayerCost& cost);
@@ -86,8 +93,7 @@ class LayerCosts {
 
   // Whether two layers cost the same for the same micro-batch.
   bool alike(const Layer& a, const Layer& b) const {
-    return a.kind == b.kind && a.module == b.module &&
-           block_kind(model_, a) == block_kind(model_, b);
+    return a.kind == b.kind && a.module == b.module && kind_of(a) == kind_of(b);
   }
 
   // The reference is valid until kRemembered further costs have been computed: packs of an epoch
@@ -119,12 +125,17 @@ class LayerCosts {
   struct Memo;
   struct BlockTotals;
 
+  // Blocks of one kind cost the same, but for those of a frozen LLM that no gradient reaches.
+  std::size_t kind_of(const Layer& layer) const {
+    const std::size_t kind = block_kind(model_, layer);
+    return !ends_early_ || stream_needs_gradient(model_, layer) ? kind : kind + 256;
+  }
   bool sequence_parallel(const Layer& layer) const;
   LayerSetting setting_of(const Layer& layer) const;
   LayerCost compute(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
   LayerCost block_cost(const Layer& layer, const TokenBatch& batch, Recompute recompute);
   const BlockTotals& block_totals(const Layer& layer, const Block& block, const TokenBatch& batch);
-  bool host_bound(std::size_t kernels, Time on_gpu) const;
+  bool host_bound(const KernelTotals& pass) const;
   bool accumulates_gradients(const LayerSetting& setting) const;
   TimedKernel gradient_accumulation(const Layer& layer) const;
   Flops model_flops(const Layer& layer, const MicroBatch& micro_batch) const;
@@ -139,6 +150,8 @@ class LayerCosts {
   const KernelCosts& kernels_;
   GroupShape tp_group_, cp_group_;
   int cp_nic_sharers_ = 1;
+  GroupShape expert_group_, expert_tp_group_;
+  bool ends_early_ = false;  // frozen blocks come before the first that sees images
   std::unique_ptr<Memo> memo_;
 };
 

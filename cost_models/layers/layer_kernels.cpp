@@ -56,11 +56,22 @@ void quantise_gradient(KernelList& list, const LayerSetting& s, std::int64_t val
 }  // namespace
 
 void KernelList::add(std::string_view name, bool communication, Cost cost, Flops flops) {
-  kernels_.push_back({name, communication, to_time(cost.time), flops, cost.source});
+  kernels_.push_back({name, communication, to_time(cost.time), flops, cost.source, {}, launches_});
+}
+
+Cost KernelList::product(Gemm gemm) const {
+  if (!is_quantised(gemm.format)) gemm.format = plain_;
+  return costs_.gemm(gemm);
 }
 
 void KernelList::gemm(std::string_view name, const Gemm& gemm) {
-  add(name, false, costs_.gemm(gemm), gemm.flops());
+  add(name, false, product(gemm), gemm.flops());
+}
+
+void KernelList::grouped_gemm(std::string_view name, Gemm gemm, bool one_launch) {
+  gemm.grouped = true;
+  this->gemm(name, gemm);
+  if (!one_launch) kernels_.back().launches *= static_cast<int>(ceil_div(gemm.batch, 2));
 }
 
 void KernelList::attention(std::string_view name, const Attention& attention) {
@@ -68,25 +79,34 @@ void KernelList::attention(std::string_view name, const Attention& attention) {
 }
 
 void KernelList::memory(std::string_view name, MemoryOp op, std::int64_t rows,
-                        std::int64_t row_length, std::int64_t bytes_per_value) {
-  const Bytes bytes{rows * row_length * bytes_per_value};
+                        std::int64_t row_length, Traffic bytes_per_value) {
+  if (bytes_per_value.cast && activation_bytes_ == kFp32) return;
+  const Bytes bytes{bytes_per_value.of(rows * row_length, activation_bytes_)};
   add(name, false, costs_.memory_bound({op, bytes, rows, row_length}), {});
 }
 
-void KernelList::elementwise(std::string_view name, std::int64_t values,
-                             std::int64_t bytes_per_value) {
-  const MemoryBound kernel{MemoryOp::elementwise, Bytes{values * bytes_per_value}};
+void KernelList::elementwise(std::string_view name, std::int64_t values, Traffic bytes_per_value) {
+  if (bytes_per_value.cast && activation_bytes_ == kFp32) return;
+  const MemoryBound kernel{MemoryOp::elementwise,
+                           Bytes{bytes_per_value.of(values, activation_bytes_)}};
   add(name, false, costs_.memory_bound(kernel), {});
 }
 
 void KernelList::elementwise(std::string_view name, std::int64_t values,
-                             std::span<const std::int64_t> bytes_per_value) {
-  for (std::int64_t bytes : bytes_per_value) elementwise(name, values, bytes);
+                             std::span<const Traffic> bytes_per_value) {
+  for (const Traffic& bytes : bytes_per_value) elementwise(name, values, bytes);
+}
+
+void KernelList::activation(std::string_view name, std::int64_t values, Traffic bytes_per_value,
+                            bool backward) {
+  const MemoryBound kernel{backward ? MemoryOp::activation_backward : MemoryOp::activation,
+                           Bytes{bytes_per_value.of(values, activation_bytes_)}};
+  add(name, false, costs_.memory_bound(kernel), {});
 }
 
 void KernelList::quantise(std::string_view name, std::int64_t values, int copies, bool amax_known) {
   if (!is_quantised(format_)) return;
-  const Bytes read{values * kBf16 * (amax_pass_ && !amax_known ? 2 : 1)};
+  const Bytes read{values * kHalf * (amax_pass_ && !amax_known ? 2 : 1)};
   const Bytes written = scaled(Bytes{values}, copies * bytes_of(format_));
   add(name, false, costs_.memory_bound({MemoryOp::elementwise, read + written}), {});
 }
@@ -102,6 +122,44 @@ void KernelList::cp_collective(const LayerSetting& s, CollectiveOp op, Bytes byt
                                 : op == CollectiveOp::reduce_scatter ? "cp reduce-scatter"
                                                                      : "cp all-to-all";
   add(name, true, costs_.collective({op, bytes, s.cp_group}), {});
+}
+
+void KernelList::add_exchange(std::string_view name, Cost cost) {
+  add(name, true, cost, {});
+  kernels_.back().beside_other_pass = kernels_.back().time;
+}
+
+void KernelList::exchange(std::string_view name, const Collective& collective) {
+  if (collective.group.ranks > 1) add_exchange(name, costs_.collective(collective));
+}
+
+void KernelList::exchange(std::string_view name, const TokenExchange& exchange) {
+  if (exchange.group.ranks > 1) add_exchange(name, costs_.token_exchange(exchange));
+}
+
+Seconds KernelList::computing(std::size_t from) const {
+  Time sum{};
+  for (std::size_t i = from; i < kernels_.size(); ++i)
+    if (!kernels_[i].communication) sum += kernels_[i].time;
+  return to_seconds(sum);
+}
+
+void KernelList::hide_exchanges(std::size_t from, Seconds compute) {
+  std::vector<TimedKernel*> exchanges;
+  for (std::size_t i = from; i < kernels_.size(); ++i)
+    if (kernels_[i].beside_other_pass > Time{}) exchanges.push_back(&kernels_[i]);
+  for (TimedKernel* k : exchanges) {
+    const Seconds shown =
+        to_seconds(k->time) -
+        hidden_beside(costs_, to_seconds(k->time), compute / static_cast<double>(exchanges.size()));
+    k->time = k->beside_other_pass = to_time(shown);
+  }
+}
+
+Seconds hidden_beside(const KernelCosts& costs, Seconds communication, Seconds compute) {
+  const double slowdown = costs.gemm_slowdown_beside_collective();
+  const Seconds slowed = std::min(communication * (1 - 1 / slowdown), compute * (slowdown - 1));
+  return std::max(Seconds{}, std::min(communication, compute + slowed) - slowed);
 }
 
 void KernelList::ring(std::string_view name, const Attention& step, std::int64_t steps,
@@ -124,7 +182,7 @@ void KernelList::attention_share(std::string_view name, const Attention& whole,
 void KernelList::gemm_beside(std::string_view name, const Gemm& gemm, CollectiveOp op,
                              Bytes bytes) {
   if (tp_group_.ranks == 1) return this->gemm(name, gemm);
-  add_beside(name, costs_.gemm(gemm), gemm.flops(), op, costs_.collective({op, bytes, tp_group_}));
+  add_beside(name, product(gemm), gemm.flops(), op, costs_.collective({op, bytes, tp_group_}));
 }
 
 void KernelList::add_beside(std::string_view name, Cost compute, Flops flops, CollectiveOp op,
@@ -142,7 +200,7 @@ void KernelList::gemm_in_pieces(std::string_view name, const Gemm& gemm, Collect
   if (tp_group_.ranks == 1) return this->gemm(name, gemm);
   Gemm piece = gemm;
   piece.m = ceil_div(gemm.m, pieces_);
-  const Cost one = costs_.gemm(piece);
+  const Cost one = product(piece);
   const Cost communication = costs_.collective({op, bytes, tp_group_});
   const Seconds hidden = communication.time * (1.0 - 1.0 / pieces_);
   add_beside(name, {one.time * static_cast<double>(pieces_), one.source}, gemm.flops(), op,

@@ -30,12 +30,16 @@ struct LayerSetting {
   GroupShape cp_group{};                     // one rank: sequences are whole
   CpCommType cp_comm_type = CpCommType::p2p;
   int cp_nic_sharers = 1;  // of a ring that leaves a node
+  // Experts are on other ranks than the rest of the layer (Parallelism): ep and etp ranks.
+  bool experts_apart = false;
+  GroupShape expert_group{}, expert_tp_group{};
   // zero_stage 3: weights arrive in bf16 for every pass, and are quantised for it.
   bool quantises_weights = false;
+  bool image_gradient = false;  // of cross-attention: its keys' tokens need one
 
   std::int64_t tp() const { return tp_group.ranks; }
   bool overlaps_forward() const { return sequence_parallel && software.overlap_tp_forward; }
-  bool has_backward() const { return trained || adapters || input_gradient; }
+  bool has_backward() const { return trained || adapters || input_gradient || image_gradient; }
   // Rows a rank holds of a tensor outside the tensor-parallel regions.
   std::int64_t rows(std::int64_t tokens) const {
     return sequence_parallel ? ceil_div(tokens, tp()) : tokens;
@@ -73,6 +77,9 @@ struct LayerSetting {
   }
 };
 
+// What communication does not show beside a GEMM of `compute`, less what it slows that (above).
+Seconds hidden_beside(const KernelCosts& costs, Seconds communication, Seconds compute);
+
 class KernelList {
  public:
   explicit KernelList(const LayerSetting& setting)
@@ -80,20 +87,31 @@ class KernelList {
         tp_group_(setting.tp_group),
         pieces_(setting.software.tp_overlap_pieces),
         format_(setting.format),
+        plain_(setting.software.precision.plain_format()),
+        activation_bytes_(setting.software.precision.activation_bytes),
         amax_pass_(
             needs_amax_pass(setting.format, setting.software.precision.fp8_current_scaling)) {
     kernels_.reserve(8);
   }
 
+  // What follows is replayed as a graph, or not any more.
+  void in_graph(bool graph) { launches_ = graph ? 0 : 1; }
+
   void gemm(std::string_view name, const Gemm& gemm);
+  // Of experts: one launch for all, or one for each from a loop in C++, which takes half as long as
+  // one from Python (an estimate).
+  void grouped_gemm(std::string_view name, Gemm gemm, bool one_launch);
   void attention(std::string_view name, const Attention& attention);
   void memory(std::string_view name, MemoryOp op, std::int64_t rows, std::int64_t row_length,
-              std::int64_t bytes_per_value);
+              Traffic bytes_per_value);
   // bytes_per_value: all that is read and written for each of `values`.
-  void elementwise(std::string_view name, std::int64_t values, std::int64_t bytes_per_value);
+  void elementwise(std::string_view name, std::int64_t values, Traffic bytes_per_value);
   // One kernel for each entry: a chain of eager operations on the same tensor.
   void elementwise(std::string_view name, std::int64_t values,
-                   std::span<const std::int64_t> bytes_per_value);
+                   std::span<const Traffic> bytes_per_value);
+  // Of an activation function: transcendental, so on some machines slower than its bytes.
+  void activation(std::string_view name, std::int64_t values, Traffic bytes_per_value,
+                  bool backward);
   // Into copies in the setting's format; nothing if products take bf16. Read once, or twice where
   // the largest value is looked for first.
   void quantise(std::string_view name, std::int64_t values, int copies, bool amax_known = false);
@@ -101,6 +119,14 @@ class KernelList {
   void collective(CollectiveOp op, Bytes bytes);
   // Over the cp group.
   void cp_collective(const LayerSetting& s, CollectiveOp op, Bytes bytes);
+  // Of tokens between ranks with different experts, or experts' rows between those that cut them.
+  void exchange(std::string_view name, const Collective& collective);
+  void exchange(std::string_view name, const TokenExchange& exchange);
+  // Exchanges among the kernels from here on run beside kernels that compute for so long, in equal
+  // parts: only what outlasts those shows, and how much it slows them.
+  void hide_exchanges(std::size_t from, Seconds compute);
+  std::size_t size() const { return kernels_.size(); }
+  Seconds computing(std::size_t from) const;  // of all kernels from there on
   // `steps` kernels one after another. Beside each but the last, a message to the next cp rank
   // travels that the next kernel waits for; only what outlasts the kernel shows.
   void ring(std::string_view name, const Attention& step, std::int64_t steps, Cost message);
@@ -116,7 +142,9 @@ class KernelList {
   std::vector<TimedKernel> take() { return std::move(kernels_); }
 
  private:
+  Cost product(Gemm gemm) const;
   void add(std::string_view name, bool communication, Cost cost, Flops flops);
+  void add_exchange(std::string_view name, Cost cost);
   void add_beside(std::string_view name, Cost compute, Flops flops, CollectiveOp op,
                   Cost communication);
 
@@ -124,7 +152,10 @@ class KernelList {
   GroupShape tp_group_;
   int pieces_;
   NumberFormat format_;
+  NumberFormat plain_;  // of products that are not quantised
+  std::int64_t activation_bytes_;
   bool amax_pass_;
+  int launches_ = 1;
   std::vector<TimedKernel> kernels_;
 };
 

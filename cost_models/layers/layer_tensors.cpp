@@ -47,12 +47,11 @@ LayerTensors block_tensors(const Block& block, const TokenBatch& batch, Recomput
   if (recompute == Recompute::full) {
     out.forward = out.backward = joined(sizes_of(block_activations(block, batch, Recompute::none)));
   } else if (recompute == Recompute::selective) {
-    add(out.backward, total(block_activations(block, batch, Recompute::none)) -
-                          costs::total(block_activations(block, batch, recompute)));
+    add(out.backward, block_recomputed(block, batch, recompute));
   }
   const std::int64_t tokens = block.setting.local_tokens(batch);
-  const Bytes gradients = block_gradients(block, tokens);
-  const Bytes inner = std::min(gradients, Bytes{tokens * block.shard.mlp * kBf16});
+  const Bytes gradients = block_gradients(block, batch);
+  const Bytes inner = std::min(gradients, block.setting.activation(tokens * block.shard.mlp));
   add(out.backward, inner);
   add(out.backward, gradients - inner);
   return out;
@@ -72,13 +71,11 @@ LayerTensors LayerCosts::tensors(const Layer& layer, const MicroBatch& mb,
     case LayerKind::block:
       return block_tensors(Block(blocks_of(model_, layer), s), batch, recompute);
     case LayerKind::projector:
-      out.saved =
-          sizes_of(projector_activations(s, model_.encoders[layer.module],
-                                         projected_tokens(model_.encoders[layer.module], batch)));
+      out.saved = sizes_of(projector_activations(s, model_.encoders[layer.module], batch));
       break;
     case LayerKind::embedding:
       out.saved =
-          sizes_of(llm ? llm_embedding_activations(s, model_.llm, tokens)
+          sizes_of(llm ? llm_embedding_activations(s, model_.llm, tokens, mb.llm.cross_keys())
                        : encoder_embedding_activations(s, model_.encoders[layer.module], tokens));
       break;
     case LayerKind::head:

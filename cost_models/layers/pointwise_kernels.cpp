@@ -7,28 +7,28 @@ namespace mllmsim::costs {
 namespace {
 
 // Hugging Face's RMSNorm, operator by operator.
-constexpr std::array<std::int64_t, 6> kEagerRmsForward = {
-    kBf16 + kFp32,  // to fp32
-    kFp32 + kFp32,  // square
-    kFp32,          // mean over the row
-    kFp32 + kFp32,  // times 1/rms
-    kFp32 + kBf16,  // to bf16
-    kBf16 + kBf16,  // times weight
+constexpr std::array<Traffic, 6> kEagerRmsForward = {
+    as_cast(kBf16 + kFp32),  // to fp32
+    kFp32 + kFp32,           // square
+    kFp32,                   // mean over the row
+    kFp32 + kFp32,           // times 1/rms
+    as_cast(kFp32 + kBf16),  // to bf16
+    kBf16 + kBf16,           // times weight
 };
-constexpr std::array<std::int64_t, 8> kEagerRmsBackward = {
-    kBf16 + kBf16,          // gradient times weight
-    kBf16 + kFp32,          // to fp32
-    kFp32 + kFp32,          // times 1/rms
-    kFp32 + kFp32 + kFp32,  // times x, for the gradient of 1/rms ...
-    kFp32,                  // ... summed over the row
-    kFp32 + kFp32,          // back through the mean of squares
-    kFp32 + kFp32 + kFp32,  // sum of the two paths
-    kFp32 + kBf16,          // to bf16
+constexpr std::array<Traffic, 8> kEagerRmsBackward = {
+    kBf16 + kBf16,           // gradient times weight
+    as_cast(kBf16 + kFp32),  // to fp32
+    kFp32 + kFp32,           // times 1/rms
+    kFp32 + kFp32 + kFp32,   // times x, for the gradient of 1/rms ...
+    kFp32,                   // ... summed over the row
+    kFp32 + kFp32,           // back through the mean of squares
+    kFp32 + kFp32 + kFp32,   // sum of the two paths
+    as_cast(kFp32 + kBf16),  // to bf16
 };
 // Gradient of a scale vector.
-constexpr std::array<std::int64_t, 2> kProductAndSum = {kBf16 + kBf16 + kBf16, kBf16};
+constexpr std::array<Traffic, 2> kProductAndSum = {kBf16 + kBf16 + kBf16, kBf16};
 
-constexpr std::array<std::int64_t, 5> kEagerRotary = {
+constexpr std::array<Traffic, 5> kEagerRotary = {
     kBf16,                  // negate one half
     kBf16 + kBf16,          // concatenate the swapped halves
     kBf16 + kBf16,          // times cos
@@ -36,18 +36,18 @@ constexpr std::array<std::int64_t, 5> kEagerRotary = {
     kBf16 + kBf16 + kBf16,  // sum
 };
 
-constexpr std::array<std::int64_t, 2> kEagerSwiglu = {
-    kBf16 + kBf16, kBf16 + kBf16 + kBf16};  // silu(gate), times up
-constexpr std::array<std::int64_t, 4> kEagerSwigluBackward = {
+constexpr std::array<Traffic, 2> kEagerSwiglu = {kBf16 + kBf16,
+                                                 kBf16 + kBf16 + kBf16};  // silu(gate), times up
+constexpr std::array<Traffic, 4> kEagerSwigluBackward = {
     kBf16 + kBf16 + kBf16,  // gradient of up
     kBf16 + kBf16 + kBf16,  // gradient of silu(gate)
     kBf16 + kBf16 + kBf16,  // gradient of gate
     2 * (kBf16 + kBf16),    // both halves into one tensor
 };
 
-// Layer scale and drop path sit between bias and residual, so nothing fuses across them.
+// Layer scale, gates and drop path sit between bias and residual, so nothing fuses across them.
 bool fused_residual(const LayerSetting& s, const Transformer& t) {
-  return s.software.fused_kernels && !t.layer_scale && !t.drop_path;
+  return s.software.fused_kernels && !t.layer_scale && !t.gated_branches && !t.drop_path;
 }
 
 }  // namespace
@@ -93,6 +93,7 @@ void residual_forward(KernelList& list, const LayerSetting& s, const Transformer
   if (t.linear_bias) bias_forward(list, values);
   if (s.software.dropout) list.elementwise("dropout", values, kBf16 + kBf16 + kMask);
   if (t.layer_scale) list.elementwise("layer scale", values, kBf16 + kBf16);
+  if (t.gated_branches) list.elementwise("gate", values, kBf16 + kBf16);
   if (t.drop_path) list.elementwise("drop path", values, kBf16 + kBf16);
   list.elementwise("residual", values, kBf16 + kBf16 + kBf16);
 }
@@ -101,6 +102,10 @@ void residual_backward(KernelList& list, const LayerSetting& s, const Transforme
                        std::int64_t rows) {
   const std::int64_t values = rows * t.hidden_size;
   if (t.drop_path) list.elementwise("drop path backward", values, kBf16 + kBf16);
+  if (t.gated_branches) {
+    list.elementwise("gate backward", values, kBf16 + kBf16);
+    if (s.trained) list.elementwise("gate gradient", values, kProductAndSum);
+  }
   if (t.layer_scale) {
     list.elementwise("layer scale backward", values, kBf16 + kBf16);
     if (s.trained) list.elementwise("layer scale gradient", values, kProductAndSum);
@@ -118,9 +123,9 @@ void activation_forward(KernelList& list, const LayerSetting& s, bool gated, boo
   const std::int64_t inputs = gated ? 2 : 1;
   if (bias && !s.software.fused_kernels) bias_forward(list, inputs * values);
   if (!gated)
-    list.elementwise("gelu", values, kBf16 + kBf16);
+    list.activation("gelu", values, kBf16 + kBf16, false);
   else if (s.software.fused_kernels)
-    list.elementwise("swiglu", values, kBf16 + kBf16 + kBf16);
+    list.activation("swiglu", values, kBf16 + kBf16 + kBf16, false);
   else
     list.elementwise("swiglu", values, kEagerSwiglu);
 }
@@ -128,9 +133,9 @@ void activation_forward(KernelList& list, const LayerSetting& s, bool gated, boo
 void activation_backward(KernelList& list, const LayerSetting& s, bool gated, bool bias,
                          std::int64_t values) {
   if (!gated)
-    list.elementwise("gelu backward", values, kBf16 + kBf16 + kBf16);
+    list.activation("gelu backward", values, kBf16 + kBf16 + kBf16, true);
   else if (s.software.fused_kernels)
-    list.elementwise("swiglu backward", values, 3 * kBf16 + 2 * kBf16);
+    list.activation("swiglu backward", values, 3 * kBf16 + 2 * kBf16, true);
   else
     list.elementwise("swiglu backward", values,
                      std::span(kEagerSwigluBackward).first(s.software.joint_gate_up ? 4 : 3));

@@ -43,6 +43,12 @@ class MeasurementTable {
       fail("latency", row, fmt::format("expected milliseconds above 0, found {}", ms));
     return {ms * 1e-3};
   }
+  Seconds microseconds(std::string_view column, std::size_t row) const {
+    const double us = cells<std::vector<double>>(column, row, "numbers")[row];
+    if (!(us > 0) || !std::isfinite(us))
+      fail(column, row, fmt::format("expected microseconds above 0, found {}", us));
+    return {us * 1e-6};
+  }
   [[noreturn]] void fail(std::string_view column, std::size_t row, std::string message) const {
     throw UserError(fmt::format("{}: row {}", file_, row + 1), std::string(column),
                     std::move(message));
@@ -111,13 +117,52 @@ void add_collective(const MeasurementTable& table, std::size_t row, RawData& raw
   const std::int64_t ranks = table.count("num_gpus", row);
   if (ranks < 2 || ranks > 1'000'000) table.fail("num_gpus", row, "expected 2 to 1000000");
   const std::string& type = table.text("nccl_dtype", row);
-  const std::int64_t width = type == "int8" ? 1 : type == "float" ? kFp32 : kBf16;
-  if (width == kBf16 && type != "half" && type != "bfloat16")
+  const std::int64_t width = type == "int8" ? 1 : type == "float" ? kFp32 : kHalf;
+  if (width == kHalf && type != "half" && type != "bfloat16")
     table.fail("nccl_dtype", row,
                fmt::format("expected int8, half, bfloat16 or float, found \"{}\"", type));
   raw.collectives.push_back(
       {{*op, Bytes{table.count("message_size", row) * width}, {static_cast<int>(ranks), 1, 1}},
        table.time(row)});
+}
+
+// Experts of one rank; layers without a gate and uneven routing are left out.
+void add_experts(const MeasurementTable& table, std::size_t row, RawData& raw) {
+  if (table.text("distribution", row) != "balanced" ||
+      table.text("kernel_source", row).ends_with("nongated"))
+    return;
+  const std::optional<NumberFormat> format = format_of(table.text("moe_dtype", row));
+  if (!format) return;
+  const std::int64_t tokens = table.count("num_tokens", row), ep = table.count("moe_ep_size", row);
+  const std::int64_t experts = table.count("num_experts", row) / ep;
+  const std::int64_t rows = tokens * table.count("topk", row) / ep;
+  const std::int64_t width = table.count("inter_size", row) / table.count("moe_tp_size", row);
+  if (experts < 1 || rows < 1 || width < 1) return;
+  raw.experts.push_back(
+      {tokens, rows, experts, table.count("hidden_size", row), width, *format, table.time(row)});
+}
+
+// Dispatch and combine of DeepEP, among all GPUs of a node.
+void add_exchange(const MeasurementTable& table, std::size_t row, RawData& raw) {
+  if (table.count("node_num", row) != 1) return;
+  const int ranks = table.text("device", row).find("NVIDIA GB") == std::string::npos ? 8 : 4;
+  const double experts = static_cast<double>(table.count("num_experts", row));
+  double missed = 1;  // a rank, by an even choice
+  for (std::int64_t i = 0; i < table.count("num_topk", row); ++i)
+    missed *= std::max(0.0, experts - experts / ranks - static_cast<double>(i)) /
+              (experts - static_cast<double>(i));
+  for (const bool combine : {false, true}) {
+    ExchangeMeasurement x;
+    x.kernel.combine = combine;
+    x.kernel.fills_nvlink = false;
+    x.kernel.tokens = table.count("num_token", row);
+    x.kernel.bytes = table.count("hidden_size", row) * kHalf;
+    x.kernel.ranks_per_token = ranks * (1 - missed);
+    x.kernel.group = {ranks, 1, 1};
+    x.sms = static_cast<int>(table.count(combine ? "combine_sms" : "dispatch_sms", row));
+    x.time = table.microseconds(combine ? "combine_transmit_us" : "dispatch_transmit_us", row);
+    raw.exchanges.push_back(x);
+  }
 }
 
 using AddRow = void (*)(const MeasurementTable&, std::size_t, RawData&);
@@ -127,8 +172,11 @@ AddRow kind_of(const MeasurementTable& table) {
   if (table.has("isl") && table.has("attn_dtype")) return add_attention;
   if (table.has("op_name") && table.has("num_gpus") && table.has("message_size"))
     return add_collective;
-  if (table.has("moe_dtype") || table.has("dispatch_transmit_us"))
-    throw UserError(table.file(), "", "expert layers and their dispatch are not supported");
+  if (table.has("dispatch_transmit_us")) return add_exchange;
+  if (table.has("moe_dtype") && table.has("inter_size")) return add_experts;
+  if (table.has("moe_dtype"))
+    throw UserError(table.file(), "",
+                    "exchanges of experts' tokens by TensorRT-LLM's kernels are not supported");
   throw UserError(table.file(), "", "these columns are not a known table");
 }
 

@@ -117,7 +117,7 @@ std::vector<ComparedRun> read_compared(const std::vector<fs::path>& paths) {
       for (std::string key; std::getline(lines, key);)
         keys.push_back(sweep::varied_column(rows.table, key));
     }
-    const std::string label = fs::absolute(file).lexically_normal().parent_path().filename();
+    const std::string label = results::label_of(file);
     for (std::size_t i = 0; i < rows.runs.size(); ++i) {
       ComparedRun run;
       for (const std::string& key : keys)

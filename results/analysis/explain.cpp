@@ -1,16 +1,14 @@
 #include "results/analysis/explain.hpp"
 
-#include <tbb/parallel_for_each.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 
 #include "results/analysis/remedies.hpp"
+#include "results/analysis/trial.hpp"
 #include "results/run/run_scenario.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/parallel.hpp"
 
 namespace mllmsim::analysis {
 namespace {
@@ -52,83 +50,6 @@ void measure_imbalance(Explanation& out) {
     }
 }
 
-// Every micro-batch as the mean of those in the simulated steps.
-Data uniform_data(const results::RunResult& run) {
-  double micro_batches = 0, tokens = 0, tiles = 0;
-  for (const results::StepRow& step : run.steps) {
-    micro_batches += static_cast<double>(step.micro_batches);
-    tokens += static_cast<double>(step.llm_tokens);
-    tiles += static_cast<double>(step.tiles);
-  }
-  const double samples = micro_batches * static_cast<double>(run.micro_batch_size);
-  Data data;
-  data.samples = run.samples;
-  data.tokens_per_sample = std::llround(tokens / samples);
-  data.tiles_per_sample = tiles / samples;
-  return data;
-}
-
-// Optimus plans and simulates kernel by kernel: a whole pass for every remedy would take too long.
-scenarios::Scenario in_few_steps(scenarios::Scenario scenario) {
-  constexpr std::int64_t kSteps = 32;
-  if (scenario.job.data.steps == 0) scenario.job.data.steps = kSteps;
-  return scenario;
-}
-
-class Trial {
- public:
-  Trial(const Read& read, const scenarios::Scenario& scenario, const results::RunResult& run,
-        Progress* progress)
-      : read_(read), scenario_(scenario), run_(run), progress_(progress) {}
-
-  void simulate(std::vector<Remedy>& remedies) const {
-    std::vector<Remedy*> tried;
-    for (Remedy& r : remedies)
-      if (r.note.empty()) tried.push_back(&r);
-    if (progress_) progress_->begin(tried.size(), "remedies");
-    tbb::parallel_for_each(tried, [&](Remedy* remedy) {
-      // Its own parallel loops must not pick up another remedy while they wait.
-      tbb::this_task_arena::isolate([&] { simulate(*remedy); });
-      if (progress_) progress_->done(true);
-    });
-    if (progress_) progress_->end();
-  }
-
- private:
-  void simulate(Remedy& remedy) const {
-    try {
-      scenarios::Scenario changed =
-          remedy.same_micro_batches ? scenario_ : in_few_steps(read_(remedy.overrides));
-      if (remedy.same_micro_batches) {
-        changed.job.data = uniform_data(run_);
-        Parallelism& p = changed.job.parallelism;
-        p.global_batch_size = run_.micro_batches * p.micro_batch_size * p.data_parallel_size;
-      }
-      remedy.run = results::run_scenario(changed, {.timeline = false});
-    } catch (const UserError& e) {
-      remedy.note = e.problems().front().message;
-      return;
-    }
-    if (remedy.same_micro_batches) {
-      const double ratio = remedy.run->iteration / run_.iteration;
-      remedy.run->samples_per_s = run_.samples_per_s / ratio;
-      remedy.run->gpu_days = run_.gpu_days * ratio;
-    }
-    remedy.gain = remedy.run->samples_per_s / run_.samples_per_s - 1;
-    if (!remedy.run->fits) remedy.note = "does not fit: " + remedy.run->reason;
-  }
-
-  const Read& read_;
-  const scenarios::Scenario& scenario_;
-  const results::RunResult& run_;
-  Progress* progress_;
-};
-
-bool any_fits(const std::vector<Remedy>& remedies) {
-  return std::any_of(remedies.begin(), remedies.end(),
-                     [](const Remedy& r) { return r.run && r.run->fits; });
-}
-
 }  // namespace
 
 Explanation explain(const Read& read, Progress* progress) {
@@ -139,12 +60,9 @@ Explanation explain(const Read& read, Progress* progress) {
   const Trial trial(read, scenario, out.run, progress);
   out.remedies = remedies_for(out, scenario);
   trial.simulate(out.remedies);
-  if (!out.run.fits && !any_fits(out.remedies)) {
-    std::vector<Remedy> pairs = pairs_of(out.remedies);
-    trial.simulate(pairs);
-    std::erase_if(pairs, [](const Remedy& r) { return !r.run || !r.run->fits; });
-    out.remedies.insert(out.remedies.end(), std::make_move_iterator(pairs.begin()),
-                        std::make_move_iterator(pairs.end()));
+  if (!out.run.fits) {
+    trial.simulate_pairs(out.remedies);
+    for (Remedy& r : data_that_fits(trial, scenario.job)) out.remedies.push_back(std::move(r));
   }
   const auto rank = [](const Remedy& r) { return r.run ? (r.run->fits ? 0 : 1) : 2; };
   std::stable_sort(out.remedies.begin(), out.remedies.end(), [&](const Remedy& a, const Remedy& b) {

@@ -47,7 +47,8 @@ using Read = std::function<scenarios::Scenario(const std::vector<std::string>&)>
 
 Explanation explain(const Read& read, Progress* progress = nullptr);
 
-std::string explanation_text(const Explanation& explanation);  // for people
-std::string explanation_json(const Explanation& explanation);  // for programs
+// For people and for programs; with the `price` of a GPU-hour they say what runs cost.
+std::string explanation_text(const Explanation& explanation, std::optional<double> price = {});
+std::string explanation_json(const Explanation& explanation, std::optional<double> price = {});
 
 }  // namespace mllmsim::analysis

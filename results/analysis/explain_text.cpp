@@ -86,14 +86,16 @@ std::string imbalance_text(const Explanation& e) {
   return table.text(2, kWidth);
 }
 
-std::string remedies_text(const Explanation& e) {
+std::string remedies_text(const Explanation& e, std::optional<double> price) {
   results::TextTable table({{"what would help", results::Align::left},
                             {"gain"},
                             {"iteration s"},
                             {"GPU-days"},
+                            {price ? "cost" : "days"},
                             {"memory GiB"},
                             {"", results::Align::left}});
   std::string changes, others;
+  std::size_t fit = 0;
   for (const Remedy& r : e.remedies) {
     if (!r.run) {
       others += results::wrapped(r.name + ": " + r.note, 2, kWidth);
@@ -101,33 +103,38 @@ std::string remedies_text(const Explanation& e) {
     }
     table.add_row({r.name, fmt::format("{:+.1f}%", 100 * r.gain),
                    results::figure(r.run->iteration.value), results::figure(r.run->gpu_days),
+                   price ? results::money(results::cost(*r.run, *price))
+                         : results::figure(results::wall_clock_days(*r.run)),
                    results::gib(r.run->peak_memory, r.run->gpu_memory),
                    r.run->fits ? "" : "does not fit"});
-    changes += results::wrapped(r.name + ": " + r.change + (r.note.empty() ? "" : "; " + r.note), 2,
-                                kWidth);
+    changes += results::wrapped(r.name + ": " + r.change, 2, kWidth);
+    fit += r.run->fits;
   }
-  return table.text(2, kWidth) + "\n" + changes +
+  const char* none = "\n  none of these fits: more GPUs or more memory are needed\n";
+  return table.text(2, kWidth) + (!e.run.fits && fit == 0 ? none : "") + "\n" + changes +
          (others.empty() ? "" : "\n  does not apply\n" + others);
 }
 
 }  // namespace
 
-std::string explanation_text(const Explanation& e) {
+std::string explanation_text(const Explanation& e, std::optional<double> price) {
   const results::RunResult& run = e.run;
   std::string out = fmt::format("{} ({})\n", run.name, run.strategy);
-  out += fmt::format("  {} s per step, {} GPU-days, MFU {}, bubbles {}, {} GiB\n",
+  out += fmt::format("  {} s per step, {} GPU-days ({} on {} GPUs), MFU {}, bubbles {}, {} GiB\n",
                      results::figure(run.iteration.value), results::figure(run.gpu_days),
+                     results::duration(results::wall_clock_days(run)), run.gpus,
                      results::percent(run.mfu), results::percent(results::bubble_share(run)),
                      results::gib(run.peak_memory, run.gpu_memory));
+  if (price) out += fmt::format("  cost {}\n", results::money(results::cost(run, *price)));
   if (run.pass_steps > run.simulated_steps)
     out += fmt::format("  {} of the pass's {} steps were simulated, here and below\n",
                        run.simulated_steps, run.pass_steps);
   if (!run.fits) out += results::wrapped("DOES NOT FIT: " + run.reason, 2, kWidth);
-  return out + "\n" + path_text(run) + "\n" + imbalance_text(e) + "\n" + remedies_text(e) +
-         "\n  gain: in samples a second; each remedy is simulated by itself, on the same data\n";
+  return out + "\n" + path_text(run) + "\n" + imbalance_text(e) + "\n" + remedies_text(e, price) +
+         "\n  gain: in samples per second; each remedy is simulated by itself, on the same data\n";
 }
 
-std::string explanation_json(const Explanation& e) {
+std::string explanation_json(const Explanation& e, std::optional<double> price) {
   const results::RunResult& run = e.run;
   const double all = path_length(run);
   json::array kinds, stages, remedies;
@@ -142,24 +149,29 @@ std::string explanation_json(const Explanation& e) {
       object["fits"] = r.run->fits;
       object["iteration_s"] = r.run->iteration.value;
       object["gpu_days"] = r.run->gpu_days;
+      object["days"] = results::wall_clock_days(*r.run);
+      if (price) object["cost"] = results::cost(*r.run, *price);
       object["peak_memory_bytes"] = r.run->peak_memory.value;
     }
     remedies.push_back(std::move(object));
   }
-  return pretty_json(json::object{{"run", run.name},
-                                  {"strategy", run.strategy},
-                                  {"fits", run.fits},
-                                  {"reason", run.reason},
-                                  {"simulated_steps", run.simulated_steps},
-                                  {"iteration_s", run.iteration.value},
-                                  {"gpu_days", run.gpu_days},
-                                  {"critical_path", std::move(kinds)},
-                                  {"critical_path_stages", std::move(stages)},
-                                  {"slowest_stage", e.slowest_stage},
-                                  {"imbalance_across_stages", e.across_stages},
-                                  {"imbalance_across_replicas", e.across_replicas},
-                                  {"imbalance_across_micro_batches", e.across_micro_batches},
-                                  {"remedies", std::move(remedies)}});
+  json::object out{{"run", run.name},
+                   {"strategy", run.strategy},
+                   {"fits", run.fits},
+                   {"reason", run.reason},
+                   {"simulated_steps", run.simulated_steps},
+                   {"iteration_s", run.iteration.value},
+                   {"gpu_days", run.gpu_days},
+                   {"days", results::wall_clock_days(run)},
+                   {"critical_path", std::move(kinds)},
+                   {"critical_path_stages", std::move(stages)},
+                   {"slowest_stage", e.slowest_stage},
+                   {"imbalance_across_stages", e.across_stages},
+                   {"imbalance_across_replicas", e.across_replicas},
+                   {"imbalance_across_micro_batches", e.across_micro_batches},
+                   {"remedies", std::move(remedies)}};
+  if (price) out["cost"] = results::cost(run, *price);
+  return pretty_json(out);
 }
 
 }  // namespace mllmsim::analysis

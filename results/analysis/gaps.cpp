@@ -37,13 +37,18 @@ class Recorder : public costs::KernelCosts {
     return record(k, costs_.attention(k));
   }
   costs::Cost memory_bound(const costs::MemoryBound& k) const override {
-    return record(k, costs_.memory_bound(k));
+    costs::MemoryBound measured = k;  // the measuring program has one kernel for both
+    if (measured.op >= costs::MemoryOp::activation) measured.op = costs::MemoryOp::elementwise;
+    return record(measured, costs_.memory_bound(k));
   }
   costs::Cost collective(const costs::Collective& k) const override {
     return record(k, costs_.collective(k));
   }
   costs::Cost point_to_point(const costs::PointToPoint& k) const override {
     return costs_.point_to_point(k);
+  }
+  costs::Cost token_exchange(const costs::TokenExchange& k) const override {
+    return costs_.token_exchange(k);
   }
   double gemm_slowdown_beside_collective() const override {
     return costs_.gemm_slowdown_beside_collective();
@@ -67,7 +72,8 @@ std::string text(const costs::Gemm& k) {
 std::string text(const costs::Attention& k) {
   std::string lengths;
   for (const SequenceGroup& g : k.sequences)
-    lengths += fmt::format("{}{} x {}", lengths.empty() ? "" : ", ", g.count, g.length);
+    lengths += fmt::format("{}{} x {}{}", lengths.empty() ? "" : ", ", g.count, g.length,
+                           k.cross ? fmt::format(" to {}", g.cross_keys) : "");
   return fmt::format("attention {} heads {} of {}{}{}", lengths, k.heads, k.head_dim,
                      k.causal ? " causal" : "", k.backward ? " backward" : "");
 }
@@ -82,6 +88,7 @@ std::string text(const costs::Collective& k) {
 
 void add_shape(fit::RawData& raw, const costs::Gemm& k) { raw.gemm.push_back({{k, {}}, false}); }
 void add_shape(fit::RawData& raw, const costs::Attention& k) {
+  if (k.cross) return;  // the measuring program has none
   for (const SequenceGroup& g : k.sequences) {
     costs::Attention one = k;
     one.sequences = {g};

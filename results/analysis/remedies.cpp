@@ -16,8 +16,17 @@ bool is_sharded(const std::string& strategy) { return strategy == "zero3" || str
 
 class Remedies {
  public:
-  Remedies(const Explanation& e, const scenarios::Scenario& scenario)
+  Remedies(const scenarios::Scenario& scenario, const Explanation* e)
       : e_(e), job_(scenario.job), p_(job_.parallelism) {}
+
+  // What frees memory, the strategy as it is.
+  std::vector<Remedy> to_fit() {
+    if (job_.given_times) return {};
+    recompute();
+    sizes();
+    std::erase_if(out_, [](const Remedy& r) { return !r.note.empty() || r.overrides.empty(); });
+    return std::move(out_);
+  }
 
   std::vector<Remedy> all() {
     if (job_.given_times) {
@@ -46,23 +55,42 @@ class Remedies {
     const RecomputePlan& r = job_.recompute;
     if (r.encoder == Recompute::none && r.llm == Recompute::none)
       refuse("recompute off", "nothing is recomputed");
-    else
+    else if (e_)
       add("recompute off", {"recompute=none"});
-    if (e_.run.fits) return;
-    if (r.encoder != Recompute::selective || r.llm != Recompute::selective)
-      add("selective recompute", {"recompute=selective"});
-    if (r.encoder != Recompute::full || r.llm != Recompute::full || !r.layers_per_stage.empty())
+    if (fits()) return;
+    const bool full = r.encoder == Recompute::full && r.llm == Recompute::full;
+    if (!full) selective();
+    if (!full || !r.layers_per_stage.empty() || r.method == RecomputeMethod::block)
       add("full recompute", {"recompute=full"});
   }
 
+  // As it is, and with the modules that Megatron's recipes add.
+  void selective() {
+    const RecomputePlan& r = job_.recompute;
+    if (r.encoder != Recompute::selective || r.llm != Recompute::selective)
+      add("selective recompute", {"recompute=selective"});
+    std::string modules;
+    bool experts = false;
+    for (const Transformer* t : block_kinds(job_.model.llm.blocks, job_.model.llm.other_blocks))
+      experts |= t->experts.num_experts > 0;
+    modules += job_.model.llm.blocks.latent ? ",\"mla_up_proj\",\"layernorm\"" : "";
+    modules += experts ? ",\"moe_act\"" : "";
+    if (!modules.empty())
+      add("recompute of cheap modules",
+          {"recompute=selective", "recompute_modules=[" + modules.substr(1) + "]"});
+    add("recompute of MLPs",
+        {"recompute=selective", experts ? "recompute_modules=[\"moe\",\"mlp\",\"core_attn\"]"
+                                        : "recompute_modules=[\"mlp\",\"core_attn\"]"});
+  }
+
   void strategies() {
-    if (e_.run.stages.size() < 2)
+    if (e_->run.stages.size() < 2)
       refuse("better cut", "there is one stage");
     else if (job_.strategy == "balanced")
       refuse("better cut", "the layers are cut by their times already");
     for (const Strategy& s : mllmsim::strategies()) {
       const bool cut = s.name == "balanced";
-      if (s.name == job_.strategy || (cut && e_.run.stages.size() < 2)) continue;
+      if (s.name == job_.strategy || (cut && e_->run.stages.size() < 2)) continue;
       if (is_sharded(s.name) && (s.name == "fsdp" || is_sharded(job_.strategy))) continue;
       std::vector<std::string> overrides{"strategy.name=" + s.name};
       if (is_sharded(s.name))
@@ -82,11 +110,14 @@ class Remedies {
     resize("micro-batch", p_.micro_batch_size, "mbs");
     if (p_.tensor_model_parallel_size > 1 && !p_.sequence_parallel)
       add("sequence parallel", {"parallelism.sequence_parallel=true"});
-    if (e_.run.fits) return;
+    if (fits()) return;
     if (p_.zero_stage == 0)
       add("distributed optimizer", {"parallelism.zero_stage=1"});
     else if (p_.zero_stage == 1)
       refuse("distributed optimizer", "zero_stage is 1 already");
+    if (!job_.model.llm.blocks.latent && job_.model.llm.blocks.sliding_window == 0)
+      add(fmt::format("cp {}", 2 * p_.context_parallel_size),
+          {fmt::format("cp={}", 2 * p_.context_parallel_size)});
   }
 
   // Half and twice of a size.
@@ -98,7 +129,7 @@ class Remedies {
   }
 
   void data() {
-    const bool alike = e_.across_micro_batches < kAlike && e_.across_replicas < kAlike;
+    const bool alike = e_->across_micro_batches < kAlike && e_->across_replicas < kAlike;
     if (alike) {
       refuse("balanced data", "all micro-batches are alike");
     } else {
@@ -113,7 +144,9 @@ class Remedies {
         {fmt::format("parallelism.global_batch_size={}", 2 * p_.global_batch_size)});
   }
 
-  const Explanation& e_;
+  bool fits() const { return e_ && e_->run.fits; }
+
+  const Explanation* e_;  // none: only what frees memory is asked for
   const Job& job_;
   const Parallelism& p_;
   std::vector<Remedy> out_;
@@ -123,30 +156,38 @@ class Remedies {
 
 std::vector<Remedy> remedies_for(const Explanation& explanation,
                                  const scenarios::Scenario& scenario) {
-  return Remedies(explanation, scenario).all();
+  return Remedies(scenario, &explanation).all();
+}
+
+std::vector<Remedy> remedies_to_fit(const scenarios::Scenario& scenario) {
+  return Remedies(scenario, nullptr).to_fit();
 }
 
 std::vector<Remedy> pairs_of(const std::vector<Remedy>& simulated) {
-  const Remedy* least = nullptr;
+  constexpr std::size_t kMost = 6;  // that are paired with each other
+  std::vector<const Remedy*> least;
   for (const Remedy& r : simulated)
-    if (r.run && !r.overrides.empty() && (!least || r.run->peak_memory < least->run->peak_memory))
-      least = &r;
-  std::vector<Remedy> out;
-  if (!least) return out;
+    if (r.run && !r.overrides.empty()) least.push_back(&r);
+  std::stable_sort(least.begin(), least.end(), [](const Remedy* a, const Remedy* b) {
+    return a->run->peak_memory < b->run->peak_memory;
+  });
   const auto key_of = [](const std::string& text) { return text.substr(0, text.find('=')); };
-  for (const Remedy& r : simulated) {
-    const bool at_odds =
-        std::any_of(r.overrides.begin(), r.overrides.end(), [&](const std::string& one) {
-          return std::any_of(
-              least->overrides.begin(), least->overrides.end(),
-              [&](const std::string& other) { return key_of(one) == key_of(other); });
-        });
-    if (&r == least || !r.run || r.overrides.empty() || at_odds) continue;
-    Remedy both{least->name + " and " + r.name, least->change + " " + r.change};
-    both.overrides = least->overrides;
-    both.overrides.insert(both.overrides.end(), r.overrides.begin(), r.overrides.end());
-    out.push_back(std::move(both));
-  }
+  const auto at_odds = [&](const Remedy& a, const Remedy& b) {
+    return std::any_of(a.overrides.begin(), a.overrides.end(), [&](const std::string& one) {
+      return std::any_of(b.overrides.begin(), b.overrides.end(),
+                         [&](const std::string& other) { return key_of(one) == key_of(other); });
+    });
+  };
+  std::vector<Remedy> out;
+  for (std::size_t i = 0; i < std::min(kMost, least.size()); ++i)
+    for (std::size_t j = i + 1; j < (i == 0 ? least.size() : std::min(kMost, least.size())); ++j) {
+      const Remedy &a = *least[i], &b = *least[j];
+      if (at_odds(a, b)) continue;
+      Remedy both{a.name + " and " + b.name, a.change + " " + b.change};
+      both.overrides = a.overrides;
+      both.overrides.insert(both.overrides.end(), b.overrides.begin(), b.overrides.end());
+      out.push_back(std::move(both));
+    }
   return out;
 }
 

@@ -3,57 +3,90 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "results/charts/ticks.hpp"
 #include "sim/base/errors.hpp"
 
 namespace mllmsim::charts {
 namespace {
 
-constexpr std::size_t kMostPoints = 2000;  // of a series: more only hide each other
-constexpr double kBand = 0.1;
+constexpr std::size_t kMostPoints = 2000;  // of a part: more only hide each other
+constexpr std::size_t kMostPartColumns = 2;
+constexpr double kBand = 0.1, kLeastRange = 1.5, kMostRange = 10;
 
 struct Point {
-  double measured, predicted;  // us
+  double measured, ratio;  // us; predicted / measured
   auto operator<=>(const Point&) const = default;
 };
 
-// Thinned evenly along the measured times, whatever the order of the files.
-plot::Series series(const std::string& part, std::vector<Point> points) {
-  std::sort(points.begin(), points.end());
-  const std::size_t all = points.size(), drawn = std::min(all, kMostPoints);
+struct Part {
+  std::string name;
+  std::vector<Point> points;
+};
+
+double median_error(const std::vector<Point>& points) {
+  std::vector<double> errors;
+  for (const Point& p : points) errors.push_back(std::abs(p.ratio - 1));
+  const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
+  std::nth_element(errors.begin(), middle, errors.end());
+  return *middle;
+}
+
+// Thinned evenly along the measured times, whatever the order of the files. Ratios beyond the axis
+// are drawn at its end.
+plot::Panel panel_of(Part part, double range) {
+  std::sort(part.points.begin(), part.points.end());
+  const std::size_t all = part.points.size(), drawn = std::min(all, kMostPoints);
   plot::Series s;
-  s.name = drawn < all ? fmt::format("{} ({} of {})", part, drawn, all)
-                       : fmt::format("{} ({})", part, all);
+  s.name = "a measured kernel";
   s.style = plot::SeriesStyle::points;
+  s.colour = 0x0072b2;
   for (std::size_t i = 0; i < drawn; ++i) {
-    s.x.push_back(points[i * all / drawn].measured);
-    s.y.push_back(points[i * all / drawn].predicted);
+    const Point& p = part.points[i * all / drawn];
+    s.x.push_back(p.measured);
+    s.y.push_back(std::clamp(p.ratio, 1 / range, range));
   }
-  return s;
+  plot::Panel panel;
+  panel.title =
+      fmt::format("{}, {}median error {:.1f} %", part.name,
+                  drawn < all ? fmt::format("{} of {}, ", drawn, all) : fmt::format("{}, ", all),
+                  100 * median_error(part.points));
+  panel.y_label = "predicted / measured";
+  panel.log_y = true;
+  panel.y_range = plot::Range{1 / range, range};
+  panel.y_ticks = {};
+  for (const double at : {0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0})
+    if (at >= 1 / range && at <= range) panel.y_ticks.push_back({at, tick_text(at)});
+  const plot::Range x{0.8 * part.points.front().measured, 1.25 * part.points.back().measured};
+  panel.own_x = plot::XAxis{"measured time (us)", true, x, log_ticks(x)};
+  const std::vector<double> across{x.low, x.high};
+  panel.series = {{"within 10 %",
+                   across,
+                   {1 + kBand, 1 + kBand},
+                   plot::SeriesStyle::band,
+                   {1 - kBand, 1 - kBand},
+                   plot::Colour{0x009e73}},
+                  {"predicted = measured", across, {1, 1}, plot::SeriesStyle::guide, {}, {}},
+                  std::move(s)};
+  return panel;
 }
 
-plot::Series times(double factor, double from, double to, std::string name,
-                   plot::SeriesStyle style) {
-  return {std::move(name), {from, to}, {factor * from, factor * to}, style, {}, {}};
-}
-
-std::vector<plot::Series> parts(const costs::Calibration& c, const fit::RawData& raw,
-                                const fit::MeasuredNetwork& network) {
+std::vector<Part> parts(const costs::Calibration& c, const fit::RawData& raw,
+                        const std::vector<fit::AttentionMeasurement>& attention,
+                        const fit::MeasuredNetwork& network) {
   ClusterSpec cluster;
   cluster.gpus_per_node = network.gpus_per_node;
   cluster.nics_per_node = network.nics_per_node;
   cluster.nic_bandwidth = network.nic_bandwidth;
   cluster.nvlink_bandwidth = c.gpu.nvlink_bandwidth;
-  std::vector<fit::AttentionMeasurement> attention = raw.attention;
-  const auto serving = std::erase_if(attention, [](const auto& a) { return a.serving; });
-
-  std::vector<plot::Series> out;
-  const auto add = [&](const char* part, const auto& measurements, auto predict) {
-    std::vector<Point> points;
+  std::vector<Part> out;
+  const auto add = [&](const char* name, const auto& measurements, auto predict) {
+    Part part{name, {}};
     for (const auto& m : measurements)
-      points.push_back({m.time.value * 1e6, predict(m).value * 1e6});
-    if (!points.empty()) out.push_back(series(part, std::move(points)));
+      part.points.push_back({m.time.value * 1e6, predict(m) / m.time});
+    if (!part.points.empty()) out.push_back(std::move(part));
   };
   add("GEMM", raw.gemm, [&](const auto& m) {
     return costs::gemm_time(c.gemm, c.gpu, m.kernel).time *
@@ -68,13 +101,6 @@ std::vector<plot::Series> parts(const costs::Calibration& c, const fit::RawData&
       [&](const auto& m) { return costs::collective_time(c.collectives, cluster, m.kernel).time; });
   add("point to point", raw.p2p,
       [&](const auto& m) { return costs::p2p_time(c.p2p, cluster, m.kernel).time; });
-  if (serving > 0)
-    out.push_back({fmt::format("serving attention ({} left out)", serving),
-                   {},
-                   {},
-                   plot::SeriesStyle::points,
-                   {},
-                   {}});
   return out;
 }
 
@@ -82,27 +108,25 @@ std::vector<plot::Series> parts(const costs::Calibration& c, const fit::RawData&
 
 plot::Chart calibration_chart(const costs::Calibration& calibration, const fit::RawData& raw,
                               const fit::MeasuredNetwork& network) {
-  plot::Chart chart;
-  chart.title = calibration.header.gpu + ": calibrated against measured kernel times";
-  chart.x_label = "measured time (us)";
-  chart.log_x = true;
-  plot::Panel& panel = chart.panel();
-  panel.y_label = "predicted time (us)";
-  panel.log_y = true;
-  const std::vector<plot::Series> measured = parts(calibration, raw, network);
-  std::vector<double> all;
-  for (const plot::Series& s : measured) {
-    all.insert(all.end(), s.x.begin(), s.x.end());
-    all.insert(all.end(), s.y.begin(), s.y.end());
-  }
+  std::vector<fit::AttentionMeasurement> attention = raw.attention;
+  const auto serving = std::erase_if(attention, [](const auto& a) { return a.serving; });
+  std::vector<Part> all = parts(calibration, raw, attention, network);
   if (all.empty())
     throw UserError("command line", "raw",
                     "no measurement to draw (serving attention is left out)");
-  const auto [low, high] = std::minmax_element(all.begin(), all.end());
-  panel.series = {times(1, *low, *high, "predicted = measured", plot::SeriesStyle::line),
-                  times(1 + kBand, *low, *high, "+-10 %", plot::SeriesStyle::guide),
-                  times(1 - kBand, *low, *high, "", plot::SeriesStyle::guide)};
-  panel.series.insert(panel.series.end(), measured.begin(), measured.end());
+  double range = kLeastRange;
+  for (const Part& part : all)
+    for (const Point& p : part.points) range = std::max({range, 1.05 * p.ratio, 1.05 / p.ratio});
+  range = std::min(range, kMostRange);
+  plot::Chart chart;
+  chart.title = calibration.header.gpu + ": calibrated against measured kernel times";
+  if (serving > 0)
+    chart.title += fmt::format("\n{} measurements of serving attention are left out", serving);
+  chart.panels.clear();
+  chart.columns = std::min(kMostPartColumns, all.size());
+  for (Part& part : all) chart.panels.push_back(panel_of(std::move(part), range));
+  const std::size_t rows = (chart.panels.size() + chart.columns - 1) / chart.columns;
+  chart.height_px = static_cast<int>(rows == 1 ? 600 : 120 + 380 * rows);
   return chart;
 }
 

@@ -1,9 +1,9 @@
-// How well a calibration fits measurements: predicted against measured time of each kernel, with
-// the diagonal and a band of 10 % around it.
+// How well a calibration fits measurements: predicted over measured time of each kernel, a panel
+// per part, with a band of 10 %.
 //
 // GEMM bursts are compared before the factor of sustained load, as the fit does. Serving attention
-// is left out: the fit drops what it knows of their paged cache (fit/raw_data.hpp). The legend
-// counts points and says what is left out.
+// is left out: the fit drops what it knows of their paged cache (fit/raw_data.hpp). Titles
+// count points and say what is left out.
 #pragma once
 
 #include "cost_models/fit/fit.hpp"

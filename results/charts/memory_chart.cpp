@@ -1,10 +1,12 @@
 // Memory of each stage's GPU over a step, as a stack by name: what it always holds (sim/account's
-// Holding), what forwards left, and what a backward works with on top.
+// Holding), what forwards left, and what a backward works with on top; and a line at the peak of
+// all steps as nvidia-smi would show it.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
+#include "results/charts/ticks.hpp"
 #include "results/charts/timeline_chart.hpp"
 #include "results/plot/layout.hpp"
 #include "results/text/words.hpp"
@@ -76,7 +78,7 @@ constexpr std::array<plot::Colour, kHoldings> kColours{
     0x0072b2, 0x56b4e9, 0x9ad1f0, 0x009e73, 0xcc79a7, 0xb8a1c9, 0x5f5f5f, 0x8c8c8c, 0xbdbdbd};
 
 plot::Panel stage_panel(const results::RunResult& run, const View& view, const Lane& lane,
-                        const Rows& rows, TimeUnit unit) {
+                        const Rows& rows, TimeUnit unit, const plot::Range& shown) {
   plot::Panel panel;
   panel.title = lane.label;
   const std::vector<double> across{unit(view.start), unit(view.end)};
@@ -95,10 +97,18 @@ plot::Panel stage_panel(const results::RunResult& run, const View& view, const L
   if (steps.all != steps.kept)
     panel.series.push_back(area("a backward's own", 0xd55e00, std::move(steps.x),
                                 std::move(steps.all), std::move(steps.kept)));
+  const std::vector<double> everywhere{shown.low, shown.high};
+  if (stage != run.stages.end() && stage->peak_memory.value > 0)
+    panel.series.push_back({"peak of all steps, as reserved",
+                            across,
+                            {gib(stage->peak_memory), gib(stage->peak_memory)},
+                            plot::SeriesStyle::line,
+                            {},
+                            plot::Colour{0xaa4499}});
   const double limit = gib(run.gpu_memory);
   if (limit > 0)
     panel.series.push_back(
-        {"what a GPU has", across, {limit, limit}, plot::SeriesStyle::guide, {}, {}});
+        {"what a GPU has", everywhere, {limit, limit}, plot::SeriesStyle::guide, {}, {}});
   return panel;
 }
 
@@ -149,12 +159,15 @@ plot::Chart memory_chart(std::span<const results::RunResult> runs, const Choice&
                             runs[0].model.empty() ? runs[0].name : runs[0].model, fullest);
   chart.x_label = fmt::format("time ({})", unit.name);
   chart.x_range = plot::Range{unit(start), unit(end)};
+  constexpr double kTickPx = 60;  // of a number and the space beside it
+  chart.x_ticks = even_ticks(*chart.x_range, panel_px / kTickPx);
   chart.columns = columns;
   chart.panels.clear();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (const Lane& lane : views[i].lanes) {
       chart.panels.push_back(stage_panel(runs[i], views[i], lane,
-                                         thinned(rows_of(runs[i], views[i], lane), pixel), unit));
+                                         thinned(rows_of(runs[i], views[i], lane), pixel), unit,
+                                         *chart.x_range));
       plot::Panel& panel = chart.panels.back();
       const bool first = (chart.panels.size() - 1) % columns == 0;
       if (runs.size() > 1) {

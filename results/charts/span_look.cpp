@@ -61,7 +61,7 @@ std::vector<SpanLook> make_looks() {
       {"tensor-parallel communication", 0x009e73, Fill::solid, false, true},
       {"transfer between stages", 0x777777, Fill::solid, false, true},
       {"data-parallel communication", 0xcc79a7},
-      {std::string(results::words(SpanKind::sync)), 0x332288, Fill::solid, false, true},
+      {std::string(results::words(SpanKind::sync)), 0x7a60c8, Fill::solid, false, true},
       {std::string(results::words(SpanKind::host)), 0x8c510a, Fill::solid, false, true},
   };
   check(looks.size() == first_bubble, "every number has a look");

@@ -11,6 +11,7 @@
 #include "results/charts/table_charts.hpp"
 #include "results/run/run_tables.hpp"
 #include "results/sweep/sweep_tables.hpp"
+#include "results/text/figures.hpp"
 #include "results/text/words.hpp"
 
 namespace mllmsim::charts {
@@ -65,6 +66,7 @@ std::string without_unit(const std::string& words) { return words.substr(0, word
 // One row of the sweep that is drawn.
 struct SweepPoint {
   std::string strategy, others;  // "baseline"; ", nodes 4, tensor-parallel size 2"
+  std::string label;             // what a reader called it; empty in a sweep
   std::string x_word;
   double x = 0, y = 0;
   analysis::Cost cost;
@@ -103,7 +105,10 @@ std::string choices_of(const tables::Table& runs, const std::string& key) {
 Points points_of(const tables::Table& runs, const SweepPicture& picture) {
   const std::vector<std::string> keys = swept_keys(runs);
   Points out;
-  out.x_key = picture.x.empty() && !keys.empty() ? keys.front() : picture.x;
+  out.x_key = picture.x;
+  for (const std::string& key : keys)  // the first that --where leaves
+    if (out.x_key.empty() && !picture.where.contains(key)) out.x_key = key;
+  if (out.x_key.empty() && !keys.empty()) out.x_key = keys.front();
   const tables::Column* x = out.x_key.empty() ? nullptr : &column_of(runs, out.x_key, "--x");
   const tables::Column& y = column_of(runs, picture.y, "--y");
   const tables::Column &strategy = column_of(runs, "strategy", "--y"),
@@ -134,6 +139,7 @@ Points points_of(const tables::Table& runs, const SweepPicture& picture) {
     }
     p.y = results::shown(picture.y, *number(y, i));
     p.cost = cost_of(runs, i);
+    if (i < picture.labels.size()) p.label = picture.labels[i];
     out.points.push_back(std::move(p));
   }
   if (out.points.empty())
@@ -231,11 +237,7 @@ void add_lines(const Points& points, plot::Chart& chart) {
 }
 
 void add_misfits(const Points& points, plot::Chart& chart) {
-  std::string why;
-  if (points.misfits > 0) why = fmt::format("{} points do not fit in memory", points.misfits);
-  if (points.unplanned > 0)
-    why += fmt::format("{}{}{} cannot be planned", why.empty() ? "" : ", ", points.unplanned,
-                       why.empty() ? " points" : "");
+  const std::string why = results::left_out_text(points.misfits, points.unplanned);
   if (!why.empty()) chart.title += "\nleft out: " + why;
   if (points.without_base > 0)
     chart.title += fmt::format("\n{} points of a model, data or samples of their own are left out",
@@ -264,7 +266,7 @@ void to_speedups(Points& points, const std::string& wanted) {
   const auto place = [](const SweepPoint& p) { return Place(p.others, p.x_word, p.cost.work); };
   std::map<Place, analysis::Cost> of_base;
   for (const SweepPoint& p : points.points)
-    if (p.strategy == base) of_base[place(p)] = p.cost;
+    if (p.strategy == base) of_base.try_emplace(place(p), p.cost);  // the first
   const std::size_t all = points.points.size();
   std::erase_if(points.points, [&](const SweepPoint& p) {
     return !of_base.contains(place(p)) || p.cost.gpu_days <= 0;
@@ -276,6 +278,12 @@ void to_speedups(Points& points, const std::string& wanted) {
     p.y = analysis::speed_up(p.cost, of_base[place(p)]).value_or(0);
 }
 
+// A strategy if that says which run it is, otherwise what the reader called the run.
+std::string bar_name(const SweepPoint& p, const Points& points) {
+  const auto alike = std::ranges::count(points.points, p.strategy, &SweepPoint::strategy);
+  return alike > 1 && !p.label.empty() ? fmt::format("{}\n({})", p.label, p.strategy) : p.strategy;
+}
+
 void add_bars(const Points& points, plot::Chart& chart) {
   for (std::size_t i = 0; i < points.points.size(); ++i) {
     const SweepPoint& p = points.points[i];
@@ -284,7 +292,7 @@ void add_bars(const Points& points, plot::Chart& chart) {
     chart.panel().boxes.push_back(std::move(bar));
     chart.panel().texts.push_back({x, p.y + 0.03 * chart.panel().y_range->high,
                                    fmt::format("{:.2f} x", p.y), plot::Anchor::centre, 0});
-    chart.x_ticks.push_back({x, p.strategy});
+    chart.x_ticks.push_back({x, bar_name(p, points)});
   }
   chart.x_range = plot::Range{-0.6, static_cast<double>(points.points.size()) - 0.4};
 }
@@ -318,7 +326,9 @@ plot::Chart speedup_chart(const tables::Table& runs, const SweepPicture& picture
   chart.panel().y_range = from_zero(points);
   if (points.x_key.empty()) {
     add_bars(points, chart);
-    chart.x_label = "strategy";
+    const bool named = std::ranges::any_of(
+        points.points, [&](const SweepPoint& p) { return bar_name(p, points) != p.strategy; });
+    chart.x_label = named ? "run (strategy)" : "strategy";
   } else {
     set_x(points, chart);
     add_lines(points, chart);

@@ -18,10 +18,11 @@ std::vector<std::string> swept_keys(const tables::Table& runs);
 std::string model_of(const tables::Table& runs);
 
 struct SweepPicture {
-  std::string x;                             // a swept key; empty: the first besides strategies
+  std::string x;                             // a swept key; empty: the first that `where` leaves
   std::string y = "gpu_days";                // any column of numbers
   std::map<std::string, std::string> where;  // only rows with these values
-  std::string baseline;  // of speed-ups: a strategy; empty: "baseline", else the first
+  std::string baseline;             // of speed-ups: a strategy; empty: "baseline", else the first
+  std::vector<std::string> labels;  // what the reader called each row, where it is a run
 };
 
 // A column over a swept key, one line per strategy and value of what else varies; if those are too

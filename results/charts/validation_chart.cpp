@@ -5,6 +5,7 @@
 
 #include "results/charts/cells.hpp"
 #include "results/charts/table_charts.hpp"
+#include "results/charts/ticks.hpp"
 #include "results/text/words.hpp"
 
 namespace mllmsim::charts {
@@ -53,24 +54,6 @@ plot::Series band(double low, double high) {
   return s;
 }
 
-// Marks on a logarithmic axis however short it is: powers of ten, 1-2-5, or even steps.
-std::vector<plot::Tick> log_ticks(double low, double high) {
-  std::vector<plot::Tick> out;
-  const auto add = [&](double at) {
-    if (at >= low && at <= high) out.push_back({at, fmt::format("{:.3g}", at)});
-  };
-  if (high < 5 * low) {
-    const double rough = (high - low) / 2, power = std::pow(10, std::floor(std::log10(rough)));
-    const double step = power * (rough < 2 * power ? 1 : rough < 5 * power ? 2 : 5);
-    for (double at = std::ceil(low / step) * step; at <= high; at += step) add(at);
-    return out;
-  }
-  for (double power = std::pow(10, std::floor(std::log10(low))); power <= high; power *= 10)
-    for (const double digit : {1, 2, 5})
-      if (digit == 1 || high < 100 * low) add(digit * power);
-  return out;
-}
-
 // Each kind of figure in its unit, on axes of its own.
 plot::Panel panel_of(const Figures& f) {
   const std::string words = results::words_of_column(f.kind);
@@ -80,7 +63,7 @@ plot::Panel panel_of(const Figures& f) {
   plot::Panel panel;
   panel.title = fmt::format("{}\n{}, median error {:.1f} %", words, f.published.size(),
                             100 * f.median_error());
-  panel.own_x = plot::XAxis{"published", true, {low, high}, log_ticks(low, high)};
+  panel.own_x = plot::XAxis{"published", true, {low, high}, log_ticks({low, high})};
   panel.y_ticks = panel.own_x->ticks;
   panel.y_label = "predicted";
   panel.log_y = true;

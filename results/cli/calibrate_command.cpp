@@ -36,7 +36,7 @@ constexpr const char* kShowUsage =
     "Lists every part of a calibration (a file, or a shipped one by name) with its source, points "
     "and errors on held-out points; then the measurements that would replace most of the time\n"
     "that is estimated in the shipped runs on that machine.\n"
-    "--plot draws what it predicts against raw measurements (JSON lines or CSV).\n";
+    "--plot draws what it predicts over raw measurements (JSON lines or CSV).\n";
 
 constexpr std::size_t kMostGaps = 1'000'000;
 

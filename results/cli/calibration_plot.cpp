@@ -2,6 +2,7 @@
 
 #include "cost_models/fit/raw_data.hpp"
 #include "results/charts/calibration_chart.hpp"
+#include "scenarios/files/shipped_files.hpp"
 #include "sim/base/errors.hpp"
 
 namespace po = boost::program_options;
@@ -35,7 +36,8 @@ plot::Chart draw_calibration(const std::string& file, const po::variables_map& v
     throw UserError("command line", "--raw", "a calibration does not keep its measurements");
   fit::RawData raw;
   for (const std::string& f : values["raw"].as<Files>()) raw.append(fit::read_raw(f));
-  return charts::calibration_chart(costs::read_calibration(file), raw, network_of(values));
+  const auto found = scenarios::existing(file, scenarios::ShippedKind::calibration);
+  return charts::calibration_chart(costs::read_calibration(found), raw, network_of(values));
 }
 
 }  // namespace mllmsim::cli

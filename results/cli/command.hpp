@@ -47,13 +47,13 @@ bool parse(const Arguments& arguments, const std::string& usage,
 std::optional<std::size_t> count_of(const boost::program_options::variables_map& values,
                                     const char* option, std::size_t most);
 
-// --price-per-gpu-hour of run and compare, and its value if it was given.
+// --price-per-gpu-hour of run, sweep, compare, explain and report, and its value if it was given.
 void add_price_option(boost::program_options::options_description& options);
 std::optional<double> price_of(const boost::program_options::variables_map& values);
 
 // What --help says of key=value.
 inline constexpr const char* kShortForms =
-    "tp, pp, vpp, dp, mbs and gbs are short for parallelism.tensor_model_parallel_size, ...: "
+    "tp, pp, vpp, cp, dp, mbs and gbs are short for parallelism.tensor_model_parallel_size, ...: "
     "tp=4.\n";
 
 }  // namespace mllmsim::cli

@@ -1,8 +1,11 @@
 // mllmsim compare RUNS...: results beside each other, with speed-ups over a baseline.
 #include "results/analysis/compare.hpp"
+#include "results/analysis/compare_trace.hpp"
 #include "results/cli/command.hpp"
 #include "results/cli/streams.hpp"
+#include "results/run/run_tables.hpp"
 #include "results/text/json.hpp"
+#include "results/trace/measured_trace.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/text.hpp"
 #include "sim/tables/csv.hpp"
@@ -13,11 +16,15 @@ namespace mllmsim::cli {
 namespace {
 
 constexpr const char* kCompareUsage =
-    "usage: mllmsim compare RUNS... [--baseline NAME] [--by KEY] [options]\n\n"
+    "usage: mllmsim compare RUNS... [--baseline NAME] [--by KEY] [options]\n"
+    "       mllmsim compare RUN --trace FILE... [--json]\n\n"
     "RUNS are directories that run, sweep or merge wrote. Speed-up is the baseline's GPU-days\n"
     "over the run's for the same samples, between runs of the same model, data and samples only.\n"
     "With --by strategy (or a key that a sweep varies) runs are compared with those that differ\n"
-    "from them in nothing else, and a summary follows.\n";
+    "from them in nothing else, and a summary follows.\n"
+    "With --trace one run is put beside a step that was really trained: traces of PyTorch's "
+    "profiler,\n"
+    "one per rank or one for all, with the actions of torch.distributed.pipelining (PP:0F1).\n";
 
 constexpr std::size_t kCompareWidth = 120;
 
@@ -37,7 +44,9 @@ int compare_command(const Arguments& arguments) {
                         "what speed-ups are over: a run, a strategy, or a value of the --by key")(
       "by", po::value<std::string>()->default_value(""),
       "compare only runs that differ in this key alone; a strategy as baseline implies strategy")(
-      "json", "print JSON")("csv", "print CSV")("markdown", "print a Markdown table");
+      "trace", po::value<std::vector<std::string>>()->multitoken(),
+      "traces of a real step of the run, Chrome's JSON")("json", "print JSON")("csv", "print CSV")(
+      "markdown", "print a Markdown table");
   add_price_option(options);
   po::variables_map values;
   std::vector<std::string> words;
@@ -45,6 +54,19 @@ int compare_command(const Arguments& arguments) {
   if (words.empty()) throw UserError("command line", "", "compare needs directories of results");
   if (values.count("json") + values.count("csv") + values.count("markdown") > 1)
     throw UserError("command line", "", "give one of --json, --csv and --markdown");
+  if (values.count("trace")) {
+    if (words.size() != 1 || values.count("csv") + values.count("markdown") > 0)
+      throw UserError("command line", "--trace", "expected one RUN, and no format but --json");
+    const auto& files = values["trace"].as<std::vector<std::string>>();
+    const results::RunResult run = results::read_run(words.front());
+    const analysis::TraceComparison beside =
+        analysis::compare_trace(run, results::read_trace({files.begin(), files.end()}, run));
+    if (values.count("json"))
+      print_data(analysis::trace_json(beside));
+    else
+      print_text(analysis::trace_text(beside));
+    return 0;
+  }
   const std::optional<double> price = price_of(values);
   const std::vector<std::filesystem::path> paths(words.begin(), words.end());
   std::vector<analysis::ComparedRun> runs = analysis::read_compared(paths);

@@ -6,6 +6,7 @@
 #include "results/cli/command.hpp"
 #include "results/cli/read_run.hpp"
 #include "results/cli/streams.hpp"
+#include "results/cli/threads.hpp"
 #include "sim/base/errors.hpp"
 
 namespace po = boost::program_options;
@@ -14,7 +15,7 @@ namespace mllmsim::cli {
 namespace {
 
 constexpr const char* kExplainUsage =
-    "usage: mllmsim explain RUN [key=value ...] [--json]\n\n"
+    "usage: mllmsim explain RUN [key=value ...] [options]\n\n"
     "RUN is a scenario (a path, or the name of a shipped run) or a directory that `mllmsim run`\n"
     "wrote; a directory's scenario is simulated again. Shows the critical path of a step by kind\n"
     "and stage, imbalances, and what remedies would gain: recompute, micro-batch, tp, pp, vpp,\n"
@@ -26,6 +27,8 @@ constexpr const char* kExplainUsage =
 int explain_command(const Arguments& arguments) {
   po::options_description options("options");
   options.add_options()("json", "print JSON");
+  add_price_option(options);
+  add_threads_option(options);
   po::variables_map values;
   std::vector<std::string> words, runs, overrides;
   if (!parse(arguments, fmt::format("{}{}", kExplainUsage, kShortForms), options, values, words))
@@ -34,14 +37,16 @@ int explain_command(const Arguments& arguments) {
   if (runs.size() != 1)
     throw UserError("command line", "",
                     fmt::format("explain needs one run, found {}", runs.size()));
+  const std::optional<double> price = price_of(values);
+  const auto limit = limit_threads(values);
   const ReadRun read = read_run(runs.front(), overrides);
   Progress progress(stderr);
   const analysis::Explanation e =
       analysis::explain(read, isatty(STDERR_FILENO) ? &progress : nullptr);
   if (values.count("json"))
-    print_data(analysis::explanation_json(e));
+    print_data(analysis::explanation_json(e, price));
   else
-    print_text(analysis::explanation_text(e));
+    print_text(analysis::explanation_text(e, price));
   return 0;
 }
 

@@ -78,7 +78,11 @@ int list_command(const Arguments& arguments) {
       {"published",
        [] { return files_text("published (for validate)", scenarios::shipped_published()); }},
       {"runs", [] { return files_text("runs", scenarios::shipped_runs()); }},
-      {"data", [] { return files_text("data sets (for pack)", scenarios::shipped_data_sets()); }},
+      {"data",
+       [] {
+         return files_text("data sets (for data.set and pack)", scenarios::shipped_data_sets()) +
+                files_text("pictures (for data.set)", scenarios::shipped_pictures());
+       }},
   };
   po::variables_map values;
   std::vector<std::string> wanted;

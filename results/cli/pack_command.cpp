@@ -142,7 +142,7 @@ std::string table_text(const std::vector<Figures>& all, std::size_t bound) {
   row("packs", [](const Figures& f) { return std::to_string(f.packs); });
   row("above the lower bound",
       [&](const Figures& f) { return fmt::format("{:.2f} %", 100 * above(f.packs, bound)); });
-  row("samples a pack", [](const Figures& f) { return fmt::format("{:.2f}", f.samples_a_pack); });
+  row("samples per pack", [](const Figures& f) { return fmt::format("{:.2f}", f.samples_a_pack); });
   row("tiles filled", [](const Figures& f) { return fmt::format("{:.2f} %", 100 * f.fill_tiles); });
   row("tokens filled",
       [](const Figures& f) { return fmt::format("{:.2f} %", 100 * f.fill_tokens); });
@@ -159,13 +159,13 @@ std::string summary(const data::DataSet& data, const PackOptions& options, std::
   const data::Load sum = data::total(data.samples);
   const auto count = static_cast<double>(data.samples.size());
   return fmt::format(
-             "{} samples in {} {}, {:.2f} tiles and {:.0f} tokens a sample\n"
-             "Q_v {} tiles, Q_t {} tokens; kept from {} tiles or {} tokens; at least {} packs; "
+             "{} samples in {} {}, {:.2f} tiles and {:.0f} tokens per sample\n"
+             "Q_v {} tiles, Q_t {} tokens; kept from {} tiles or {} tokens; at least {} {}; "
              "dist ratios over {} ranks\n\n",
              data.samples.size(), data.sets.size(), data.sets.size() == 1 ? "set" : "sets",
              static_cast<double>(sum.tiles) / count, static_cast<double>(sum.tokens) / count,
              options.limits.tiles, options.limits.tokens, options.keep.tiles, options.keep.tokens,
-             bound, options.ranks) +
+             bound, bound == 1 ? "pack" : "packs", options.ranks) +
          table_text(all, bound);
 }
 

@@ -30,7 +30,10 @@ bool parse(const Arguments& arguments, const std::string& usage, po::options_des
     po::store(po::command_line_parser(arguments).options(all).positional(positional).run(), values);
     po::notify(values);
   } catch (const po::error& e) {
-    throw UserError("command line", "", fmt::format("{} (--help lists the options)", e.what()));
+    throw UserError("command line", "",
+                    fmt::format("{} (--help lists the options; fields of a scenario are set "
+                                "without dashes: tp=2)",
+                                e.what()));
   }
   if (values.count("words")) words = values["words"].as<std::vector<std::string>>();
   if (!values.count("help")) return true;

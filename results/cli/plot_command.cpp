@@ -10,6 +10,7 @@
 #include "results/cli/command.hpp"
 #include "results/cli/streams.hpp"
 #include "results/run/run_tables.hpp"
+#include "results/trace/measured_trace.hpp"
 #include "scenarios/tree/merge.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"
@@ -22,7 +23,9 @@ namespace {
 
 constexpr const char* kPlotUsage =
     "usage: mllmsim plot KIND PATH... [options]\n\n"
-    "  timeline RUN...     device lanes of a step: passes, communication, bubbles\n"
+    "  timeline RUN...     device lanes of a step: passes, communication, bubbles; a TRACE.json "
+    "behind a\n"
+    "                      RUN is a step of it that was really trained\n"
     "  bubbles RUN...      idle time by stage and cause\n"
     "  memory RUN...       memory of a GPU of each stage over a step, stacked, with what it has\n"
     "  sweep SWEEP         a column over a swept key, a line per strategy; a panel per value of "
@@ -33,7 +36,9 @@ constexpr const char* kPlotUsage =
     "PACKS`\n"
     "  validation FILE     predicted against published figures, a panel per kind "
     "(validation.parquet)\n"
-    "  calibration FILE    predicted against measured kernel times; needs --raw\n\n"
+    "  calibration NAME    predicted over measured kernel times, of a shipped calibration or a "
+    "file;\n"
+    "                      needs --raw\n\n"
     "RUN is a directory that `mllmsim run` left; several are drawn one above the other on the same "
     "axis.\n";
 
@@ -46,7 +51,15 @@ bool is_folder(const fs::path& path) {
 
 std::vector<results::RunResult> read_runs(const Paths& paths) {
   std::vector<results::RunResult> runs;
-  for (const std::string& path : paths) runs.push_back(results::read_run(path));
+  for (const std::string& path : paths) {
+    if (!results::is_trace(path)) {
+      runs.push_back(results::read_run(path));
+    } else if (runs.empty()) {
+      throw UserError("command line", path, "a trace comes behind the RUN whose step it shows");
+    } else {
+      runs.push_back(results::read_trace({path}, runs.back()));
+    }
+  }
   return runs;
 }
 
@@ -149,7 +162,11 @@ constexpr std::array kKinds{
     Kind{"speedup", true,
          [](const Paths& p, const po::variables_map& v) {
            const tables::Table rows = read_rows(p);
-           return charts::speedup_chart(rows, sweep_picture(v, rows));
+           charts::SweepPicture picture = sweep_picture(v, rows);
+           if (rows.rows() == p.size())
+             for (const std::string& run : p)
+               picture.labels.push_back(results::label_of(results::runs_file(run)));
+           return charts::speedup_chart(rows, picture);
          }},
     Kind{"packing", false,
          [](const Paths& p, const po::variables_map&) {
@@ -202,7 +219,8 @@ int plot_command(const Arguments& arguments) {
       "step", po::value<std::int64_t>(), "timeline, memory: one of the kept steps")(
       "ranks", po::value<std::string>(), "timeline, memory: global ranks, such as 0,3 or 0-7")(
       "zoom", po::value<std::string>(), "timeline, memory: from:to in seconds, such as 0.5:1.2")(
-      "x", po::value<std::string>(), "sweep, speedup: the key to draw over (default: the first)")(
+      "x", po::value<std::string>(),
+      "sweep, speedup: the key to draw over (default: the first left by --where)")(
       "y", po::value<std::string>(), "sweep: any column of runs (default gpu_days)")(
       "where", po::value<Paths>()->composing(), "sweep, speedup: only rows with KEY=VALUE")(
       "baseline", po::value<std::string>(), "speedup: the strategy to compare with");

@@ -24,7 +24,8 @@ constexpr const char* kReportUsage =
     "RUN and SWEEP are directories that `mllmsim run` and `mllmsim sweep` left.\n";
 
 // Of a sweep or of runs.
-std::string page_of(const Arguments& directories, std::vector<std::string>& notes) {
+std::string page_of(const Arguments& directories, std::optional<double> price,
+                    std::vector<std::string>& notes) {
   std::vector<report::ReportRun> runs;
   for (const std::string& directory : directories) {
     const tables::ParquetFile file = tables::read_parquet(results::runs_file(directory));
@@ -32,13 +33,13 @@ std::string page_of(const Arguments& directories, std::vector<std::string>& note
       if (directories.size() > 1)
         throw UserError("command line", directory,
                         "a sweep has a page of its own: report it without other runs");
-      return report::sweep_to_html(file, directory);
+      return report::sweep_to_html(file, directory, price);
     }
     const auto version = file.metadata.find("version");
     runs.push_back({results::read_run(directory), directory,
                     version == file.metadata.end() ? "?" : version->second});
   }
-  return report::to_html(runs, notes);
+  return report::to_html(runs, price, notes);
 }
 
 }  // namespace
@@ -47,13 +48,14 @@ int report_command(const Arguments& arguments) {
   po::options_description options("options");
   options.add_options()("out,o", po::value<std::string>()->default_value("report.html"),
                         "file to write");
+  add_price_option(options);
   po::variables_map values;
   Arguments words;
   if (!parse(arguments, kReportUsage, options, values, words)) return 0;
   if (words.empty())
     throw UserError("command line", "", "report needs at least one RUN, or a SWEEP");
   std::vector<std::string> notes;
-  const std::string page = page_of(words, notes);
+  const std::string page = page_of(words, price_of(values), notes);
   const std::string out = values["out"].as<std::string>();
   write_file_atomically(out, page);
   for (const std::string& note : notes) say("without pictures: " + note);

@@ -1,8 +1,6 @@
 // mllmsim run FILE... [a.b=c ...]: simulate scenarios, print what a person wants to know, leave
 // Parquet behind.
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <optional>
 
 #include "results/analysis/gaps.hpp"
+#include "results/analysis/trial.hpp"
 #include "results/cli/command.hpp"
 #include "results/cli/directory_name.hpp"
 #include "results/cli/streams.hpp"
@@ -22,7 +21,11 @@
 #include "results/text/summary.hpp"
 #include "scenarios/read/scenario.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
+#include "sim/base/json_writer.hpp"
+#include "sim/base/parallel.hpp"
 #include "sim/base/progress.hpp"
+#include "strategies/plans/pass.hpp"
 #include "strategies/run/job_size.hpp"
 
 namespace po = boost::program_options;
@@ -36,7 +39,8 @@ constexpr const char* kRunUsage =
     "Simulates each scenario FILE (a path, or the name of a shipped run) and prints what it "
     "costs.\n"
     "key=value overrides any field of the scenario: parallelism.pipeline_model_parallel_size=8\n"
-    "strategy.name=balanced cluster.nodes=16 granularity=kernel.\n";
+    "strategy.name=balanced cluster.nodes=16 granularity=kernel.\n"
+    "For a run that does not fit it lists what would, each change simulated.\n";
 
 // Runs of one name with different overrides are kept apart.
 fs::path directory_of(const scenarios::Scenario& scenario,
@@ -87,7 +91,7 @@ void announce(const Job& job, const std::string& file) {
   constexpr double kTasksPerSecond = 1e6;  // of one core, about
   constexpr double kLong = 10;             // seconds
   const JobSize size = size_of(job);
-  const double cores = std::min<double>(size.steps, tbb::this_task_arena::max_concurrency());
+  const double cores = std::min(size.steps, static_cast<double>(thread_limit()));
   const double seconds = size.all_tasks() / (kTasksPerSecond * cores);
   if (seconds < kLong) return;
   constexpr double kSecondsPerDay = 86400;
@@ -109,19 +113,66 @@ void ask(const Job& job, const std::string& file) {
                   file));
 }
 
+// So that a trainer can be given exactly what was simulated.
+std::string batches_of(const Job& job, const Plan& plan) {
+  const auto sequences = [](const TokenBatch& batch) {
+    boost::json::array out;
+    for (const SequenceGroup& g : batch.groups)
+      out.push_back(boost::json::array{g.length, g.count});
+    return out;
+  };
+  std::string out;
+  const auto add = [&](std::int64_t step, const std::vector<std::vector<MicroBatch>>& replicas) {
+    for (std::size_t r = 0; r < replicas.size(); ++r)
+      for (std::size_t i = 0; i < replicas[r].size(); ++i) {
+        const MicroBatch& mb = replicas[r][i];
+        boost::json::array encoders;
+        for (const TokenBatch& batch : mb.encoders) encoders.push_back(sequences(batch));
+        out += line_json(boost::json::object{{"step", step},
+                                             {"replica", r},
+                                             {"micro_batch", i},
+                                             {"samples", mb.samples},
+                                             {"llm", sequences(mb.llm)},
+                                             {"encoders", std::move(encoders)}}) +
+               "\n";
+      }
+  };
+  if (!plan.pass) add(0, plan.micro_batches);
+  if (plan.pass)
+    for (const std::int64_t step : plans::chosen_steps(job, *plan.pass))
+      add(step, plans::micro_batches_of(job, *plan.pass, step));
+  return out;
+}
+
+// Each change is simulated: of runs that are not to be started as they are.
+void find_what_fits(const std::vector<std::string>& files,
+                    const std::vector<std::string>& overrides,
+                    std::vector<results::RunResult>& results) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].fits || !results[i].feasible()) continue;
+    const auto read = [&](std::vector<std::string> changes) {
+      changes.insert(changes.begin(), overrides.begin(), overrides.end());
+      return scenarios::read_scenario(files[i], changes);
+    };
+    results[i].would_fit = analysis::what_would_fit(read, results[i]);
+  }
+}
+
 // All runs at once. On a terminal a bar shows how far they are: by plans tried and steps if there
 // is one run.
 std::vector<results::RunResult> simulate_all(const std::vector<scenarios::Scenario>& scenarios,
-                                             const std::vector<std::string>& files) {
+                                             const std::vector<std::string>& files,
+                                             std::string* batches) {
   std::vector<results::RunResult> results(scenarios.size());
   const bool terminal = isatty(STDERR_FILENO) != 0, several = scenarios.size() > 1;
   Progress progress(stderr, terminal, std::chrono::seconds(1));
   if (terminal && several) progress.begin(scenarios.size(), "runs");
-  tbb::parallel_for(std::size_t{0}, scenarios.size(), [&](std::size_t i) {
+  parallel_for(scenarios.size(), [&](std::size_t i) {
     std::vector<results::GapRow> gaps;
     RunOptions options;
     options.planned = [&](const Job& job, const Plan& plan) {
       gaps = analysis::gaps_of(scenarios[i], job, plan, {.most = analysis::kMeasuredFirst}).gaps;
+      if (batches) *batches = batches_of(job, plan);
     };
     if (terminal && !several) options.progress = &progress;
     try {
@@ -137,6 +188,16 @@ std::vector<results::RunResult> simulate_all(const std::vector<scenarios::Scenar
   return results;
 }
 
+// Loudly, as a figure does not show it.
+void warn_of_estimates(const results::RunResult& run) {
+  const double share = run.source_shares[static_cast<std::size_t>(costs::Source::estimate)];
+  if (run.without_model() || !(share > 0.5)) return;
+  say(fmt::format(
+      "warning: {:.0f} % of {}'s kernel time rests on estimates, not measurements; `mllmsim "
+      "calibrate gaps` lists what to measure",
+      100 * share, run.name));
+}
+
 }  // namespace
 
 int run_command(const Arguments& arguments) {
@@ -144,7 +205,11 @@ int run_command(const Arguments& arguments) {
   options.add_options()("out,o", po::value<std::string>(),
                         "directory for the Parquet files (default results/runs/<name>)")(
       "strategy,s", po::value<std::string>(), "the same as strategy.name=NAME")(
-      "json", "print JSON instead of tables");
+      "json", "print JSON instead of tables")(
+      "batches", po::value<std::string>(),
+      "also write the micro-batches of the simulated steps to this file, a line of JSON each: "
+      "lengths\n"
+      "and counts of the sequences that the LLM and each encoder see; of one run");
   add_threads_option(options);
   add_price_option(options);
   po::variables_map values;
@@ -167,13 +232,23 @@ int run_command(const Arguments& arguments) {
     announce(scenarios[i].job, files[i]);
     ask(scenarios[i].job, files[i]);
   }
-  const std::vector<results::RunResult> results = simulate_all(scenarios, files);
+  if (values.count("batches") && scenarios.size() > 1)
+    throw UserError("command line", "--batches", "expected one run");
+  std::string batches;
+  std::vector<results::RunResult> results =
+      simulate_all(scenarios, files, values.count("batches") ? &batches : nullptr);
+  if (values.count("batches")) write_file_atomically(values["batches"].as<std::string>(), batches);
+  find_what_fits(files, overrides, results);
 
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     results::write_run(results[i], directories[i]);
     if (results[i].planning > Seconds{0.01})
       say(fmt::format("planned in {:.2f} s", results[i].planning.value));
+    warn_of_estimates(results[i]);
     say("wrote " + directories[i].string());
+    if (!results[i].fits && results[i].feasible())
+      say(fmt::format("`mllmsim explain {}` tries what would make it fit",
+                      directories[i].string()));
   }
   if (values.count("json"))
     print_data(results::to_json(results, price));

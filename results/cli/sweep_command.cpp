@@ -59,6 +59,7 @@ po::options_description sweep_options() {
       "a further option for sbatch, such as --sbatch=--account=x")("detach",
                                                                    "do not wait for Slurm's jobs");
   add_threads_option(options);
+  add_price_option(options);
   return options;
 }
 
@@ -148,8 +149,18 @@ void announce(const sweep::SweepJob& job) {
                           : fmt::format("{} points", points));
 }
 
-void report(const sweep::SweepJob& job, const sweep::SweepResult& result, bool json,
-            const sweep::SweepTables& tables, const fs::path& directory) {
+// Rows for programs, or what a person reads.
+void print_points(const sweep::SweepJob& job, const sweep::SweepResult& result, tables::Table runs,
+                  const po::variables_map& values) {
+  const std::optional<double> price = price_of(values);
+  if (!values.count("json")) return print_text(sweep::sweep_summary(job.sweep, result, price));
+  if (price) results::add_cost(runs, *price);
+  print_data(results::to_json(runs, "points"));
+}
+
+void report(const sweep::SweepJob& job, const sweep::SweepResult& result,
+            const po::variables_map& values, const sweep::SweepTables& tables,
+            const fs::path& directory) {
   if (result.found > 0)
     say(fmt::format("{} of {} points were finished before", result.found, result.points.size()));
   if (result.aside > 0)
@@ -158,10 +169,7 @@ void report(const sweep::SweepJob& job, const sweep::SweepResult& result, bool j
         "changed; they do not count",
         result.aside));
   say("wrote " + directory.string());
-  if (json)
-    print_data(results::to_json(tables.runs, "points"));
-  else
-    print_text(sweep::sweep_summary(job.sweep, result));
+  print_points(job, result, tables.runs, values);
 }
 
 // The same sweep for a task of Slurm's.
@@ -228,10 +236,7 @@ int launch(const sweep::SweepJob& job, const sweep::SlurmSweep& sweep,
   for (std::size_t p = 0; p < rows.runs.size(); ++p) result.points.push_back(p);
   result.runs = std::move(rows.runs);
   say("wrote " + sweep.directory.string());
-  if (values.count("json"))
-    print_data(results::to_json(rows.table, "points"));
-  else
-    print_text(sweep::sweep_summary(job.sweep, result));
+  print_points(job, result, std::move(rows.table), values);
   return 0;
 }
 
@@ -243,6 +248,7 @@ int sweep_command(const Arguments& arguments) {
   if (!parse(arguments, fmt::format("{}{}", kSweepUsage, kShortForms), sweep_options(), values,
              words))
     return 0;
+  price_of(values);  // before anything is simulated
   const sweep::SweepJob job = read_job(words, values);
   const fs::path directory = directory_of(job, values);
   const auto limit = limit_threads(values);
@@ -258,7 +264,7 @@ int sweep_command(const Arguments& arguments) {
   }
   const sweep::SweepTables tables = sweep::tables_of(job.sweep, result);
   sweep::write_sweep(tables, directory);
-  report(job, result, values.count("json") > 0, tables, directory);
+  report(job, result, values, tables, directory);
   return 0;
 }
 

@@ -16,11 +16,9 @@ std::optional<std::size_t> threads_of(const po::variables_map& values) {
   return count_of(values, "threads", kMostThreads);
 }
 
-std::unique_ptr<tbb::global_control> limit_threads(const po::variables_map& values) {
+std::unique_ptr<ThreadLimit> limit_threads(const po::variables_map& values) {
   const auto threads = threads_of(values);
-  if (!threads) return nullptr;
-  return std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
-                                               *threads);
+  return threads ? std::make_unique<ThreadLimit>(*threads) : nullptr;
 }
 
 }  // namespace mllmsim::cli

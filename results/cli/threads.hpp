@@ -1,11 +1,11 @@
-// --threads, -j: of run, sweep and validate.
+// --threads, -j: of run, sweep, validate and explain.
 #pragma once
-
-#include <tbb/global_control.h>
 
 #include <boost/program_options.hpp>
 #include <memory>
 #include <optional>
+
+#include "sim/base/parallel.hpp"
 
 namespace mllmsim::cli {
 
@@ -15,7 +15,6 @@ void add_threads_option(boost::program_options::options_description& options);
 std::optional<std::size_t> threads_of(const boost::program_options::variables_map& values);
 
 // Holds as long as it lives.
-std::unique_ptr<tbb::global_control> limit_threads(
-    const boost::program_options::variables_map& values);
+std::unique_ptr<ThreadLimit> limit_threads(const boost::program_options::variables_map& values);
 
 }  // namespace mllmsim::cli

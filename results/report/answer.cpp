@@ -61,10 +61,12 @@ std::string rest_of_time(const results::RunResult& run) {
   return out + (others > 0.0005 ? fmt::format(" and others ({}).", percent(others)) : ".");
 }
 
-std::string cost_text(const results::RunResult& run) {
-  return fmt::format("{} GPU-days for {} samples ({} on {} GPUs)", results::figure(run.gpu_days),
+using Price = std::optional<double>;
+
+std::string cost_text(const results::RunResult& run, Price price) {
+  return fmt::format("{} GPU-days for {} samples ({} on {} GPUs{})", results::figure(run.gpu_days),
                      results::count(run.samples), results::duration(results::wall_clock_days(run)),
-                     run.gpus);
+                     run.gpus, price ? ", cost " + results::money(results::cost(run, *price)) : "");
 }
 
 // Compared with the first run; if that wins, with the next best.
@@ -78,23 +80,26 @@ std::string how_much(const results::RunResult& best, const Group& group, const G
                      short_name(*other, group), results::figure(other->gpu_days));
 }
 
-std::string answer(const Group& group) {
+std::string answer(const Group& group, Price price) {
   Group fitting;
   for (const results::RunResult* run : group)
     if (run->fits) fitting.push_back(run);
   const std::string model = model_of(*group.front());
   if (fitting.empty())
-    return fmt::format("<p class=\"answer\"><strong>{}</strong>: {} fits. {}</p>\n", model,
-                       group.size() > 1 ? "no run" : "it does not", html(group.front()->reason));
+    return fmt::format(
+        "<p class=\"answer\"><strong>{}</strong>: {}. {}. <code>mllmsim explain</code> says what "
+        "would help.</p>\n",
+        model, group.size() > 1 ? "no run can be done" : "it cannot be done",
+        html(group.front()->reason));
   std::ranges::stable_sort(fitting, {}, [](const auto* run) { return run->gpu_days; });
   const results::RunResult& best = *fitting.front();
   std::string out = "<p class=\"answer\">";
   if (group.size() == 1)
     out += fmt::format("<strong>{}</strong> under {} takes {} at {} MFU.", model,
-                       html(best.strategy), cost_text(best), percent(best.mfu));
+                       html(best.strategy), cost_text(best, price), percent(best.mfu));
   else
     out += fmt::format("<strong>{}</strong> is the cheapest for {}: {}{}. MFU is {}.",
-                       short_name(best, group), model, cost_text(best),
+                       short_name(best, group), model, cost_text(best, price),
                        how_much(best, group, fitting), percent(best.mfu));
   const std::size_t misfits = group.size() - fitting.size();
   if (misfits > 0) out += fmt::format(" {} of {} runs cannot be done.", misfits, group.size());
@@ -104,7 +109,8 @@ std::string answer(const Group& group) {
 std::string cell(const std::string& text) { return "<td>" + text + "</td>"; }
 
 // `first`: the run it is compared with; null if no other does the same work.
-std::string summary_row(const results::RunResult& run, const results::RunResult* first, bool best) {
+std::string summary_row(const results::RunResult& run, const results::RunResult* first, bool best,
+                        Price price) {
   std::string out =
       fmt::format("<tr{}><th scope=\"row\" class=\"word\">{}{}</th>", best ? " class=\"best\"" : "",
                   label(run), best ? " - fewest GPU-days" : "");
@@ -112,7 +118,7 @@ std::string summary_row(const results::RunResult& run, const results::RunResult*
   out += cell(fmt::format("{} / {}{} / {}", run.tp, run.pp,
                           run.vpp > 1 ? fmt::format(" x {}", run.vpp) : "", run.dp));
   if (!run.fits)
-    return out + fmt::format("<td class=\"word\" colspan=\"8\">{}: {}</td></tr>\n",
+    return out + fmt::format("<td class=\"word\" colspan=\"{}\">{}: {}</td></tr>\n", price ? 9 : 8,
                              run.feasible() ? "does not fit" : "cannot be planned",
                              html(run.reason));
   const std::optional<double> speed_up =
@@ -120,20 +126,23 @@ std::string summary_row(const results::RunResult& run, const results::RunResult*
   out += cell(fmt::format("{:.4g}", run.iteration.value)) +
          cell(fmt::format("{:.4g}", run.gpu_days)) +
          cell(fmt::format("{:.4g}", results::wall_clock_days(run)));
+  if (price) out += cell(results::money(results::cost(run, *price)));
   out += cell(speed_up ? fmt::format("{:.2f} x", *speed_up) : "-");
   out +=
       cell(percent(run.mfu)) + cell(percent(run.hfu)) + cell(percent(results::bubble_share(run)));
   return out + cell(results::gib(run.peak_memory, run.gpu_memory)) + "</tr>\n";
 }
 
-std::string summary_table(std::span<const ReportRun> runs) {
+std::string summary_table(std::span<const ReportRun> runs, Price price) {
   std::string out =
+      "<p class=\"soft\">Speed-up: GPU-days for the same samples, of the first run of the same "
+      "model, data and samples, over the run's. A dash: no other run does the same work.</p>\n"
       "<div class=\"wide\"><table>\n"
-      "<caption>Speed-up: GPU-days for the same samples, of the first run of the same model, data "
-      "and samples, over the run's. A dash: no other run does the same work.</caption>\n"
       "<thead><tr><th scope=\"col\" class=\"word\">run (strategy)</th><th scope=\"col\">GPUs</th>"
       "<th scope=\"col\">tp / pp / dp</th><th scope=\"col\">step s</th>"
-      "<th scope=\"col\">GPU-days</th><th scope=\"col\">days</th>"
+      "<th scope=\"col\">GPU-days</th><th scope=\"col\">days</th>";
+  if (price) out += "<th scope=\"col\">cost</th>";
+  out +=
       "<th scope=\"col\">speed-up</th><th scope=\"col\">MFU</th>"
       "<th scope=\"col\">HFU</th><th scope=\"col\">idle</th>"
       "<th scope=\"col\">peak memory GiB</th></tr></thead><tbody>\n";
@@ -146,7 +155,7 @@ std::string summary_table(std::span<const ReportRun> runs) {
                       std::ranges::none_of(group, [&](const results::RunResult* other) {
                         return other->fits && other->gpu_days < r.result.gpu_days;
                       });
-    out += summary_row(r.result, alone ? nullptr : group.front(), best);
+    out += summary_row(r.result, alone ? nullptr : group.front(), best, price);
   }
   return out + "</tbody></table></div>\n";
 }
@@ -198,10 +207,10 @@ std::string time_bars(std::span<const ReportRun> runs) {
 
 }  // namespace
 
-std::string answer_section(std::span<const ReportRun> runs) {
+std::string answer_section(std::span<const ReportRun> runs, std::optional<double> price) {
   std::string out = "<section id=\"answer\"><h2>Answer</h2>\n";
-  for (const Group& group : groups_of(runs)) out += answer(group);
-  return out + summary_table(runs) + time_bars(runs) + "</section>\n";
+  for (const Group& group : groups_of(runs)) out += answer(group, price);
+  return out + summary_table(runs, price) + time_bars(runs) + "</section>\n";
 }
 
 }  // namespace mllmsim::report

@@ -7,7 +7,7 @@ const svg = (name, attributes, ...children) => {
 };
 // Okabe and Ito; black follows the page's ink.
 const strategyColours = ['#0072b2', '#e69f00', '#009e73', '#d55e00', '#cc79a7', '#56b4e9', 'currentColor', '#999999'];
-const strategies = distinct('strategy' in columns ? 'strategy' : 'run', all.filter(feasible));
+const strategies = distinct('strategy' in columns ? 'strategy' : 'run', all.filter(fitting));
 const colourOf = (point) => strategyColours[strategies.indexOf(value('strategy' in columns ? 'strategy' : 'run', point)) % strategyColours.length];
 
 // From the quickest on, those that need fewer GPU-days than all quicker ones.
@@ -29,8 +29,8 @@ function ticksOf(low, high) {
 }
 
 function drawFrontier() {
-  const points = shown.filter((p) => feasible(p) && value('days', p) > 0 && value('gpu_days', p) > 0);
-  if (points.length === 0) return $('frontier').replaceChildren('No feasible point.');
+  const points = shown.filter((p) => fitting(p) && value('days', p) > 0 && value('gpu_days', p) > 0);
+  if (points.length === 0) return $('frontier').replaceChildren('No point fits.');
   const w = Math.max(320, Math.min(900, $('frontier').clientWidth)), h = 420, left = 70, bottom = 50, edge = 16;
   const range = (name) => {
     const [low, high] = extent(points.map((p) => value(name, p)));

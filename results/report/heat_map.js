@@ -21,7 +21,7 @@ function drawHeat() {
   const best = new Map();  // "x value|y value": a point
   for (const p of shown) {
     const v = value(name, p), place = JSON.stringify([value(x, p), value(y, p)]);
-    if (!feasible(p) || v === null) continue;
+    if (!fitting(p) || v === null) continue;
     if (!best.has(place) || better(v, value(name, best.get(place)))) best.set(place, p);
   }
   const [low, high] = extent([...best.values()].map((p) => value(name, p)));

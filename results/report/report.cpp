@@ -32,7 +32,8 @@ std::string title(std::span<const ReportRun> runs) {
 
 }  // namespace
 
-std::string to_html(std::span<const ReportRun> runs, std::vector<std::string>& notes) {
+std::string to_html(std::span<const ReportRun> runs, std::optional<double> price,
+                    std::vector<std::string>& notes) {
   std::vector<results::RunResult> results;
   for (const ReportRun& r : runs) results.push_back(r.result);
   return page_start(title(runs),
@@ -42,7 +43,7 @@ std::string to_html(std::span<const ReportRun> runs, std::vector<std::string>& n
                     "<li><a href=\"#plan\">Plan</a></li>"
                     "<li><a href=\"#assumptions\">Assumptions</a></li>"
                     "<li><a href=\"#reproduce\">How to reproduce</a></li>") +
-         answer_section(runs) + timeline_section() + pictures_section(runs, notes) +
+         answer_section(runs, price) + timeline_section() + pictures_section(runs, notes) +
          plan_section(runs) + assumptions_section(runs) + reproduce_section(runs) +
          page_end(timeline_data(results), kReportScript);
 }

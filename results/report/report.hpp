@@ -2,6 +2,7 @@
 // timeline, pictures, plans, assumptions, how to run them again.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,7 +17,9 @@ struct ReportRun {
   std::string version;    // of the program that made it
 };
 
-// Without gnuplot a note takes the place of the pictures; `notes` gets it too.
-std::string to_html(std::span<const ReportRun> runs, std::vector<std::string>& notes);
+// `price` of a GPU-hour, if the page shall say what runs cost. Without gnuplot a note takes the
+// place of the pictures; `notes` gets it too.
+std::string to_html(std::span<const ReportRun> runs, std::optional<double> price,
+                    std::vector<std::string>& notes);
 
 }  // namespace mllmsim::report

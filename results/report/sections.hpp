@@ -10,7 +10,7 @@
 namespace mllmsim::report {
 
 // What wins and by how much, where the time goes, and the figures of all runs (answer.cpp).
-std::string answer_section(std::span<const ReportRun> runs);
+std::string answer_section(std::span<const ReportRun> runs, std::optional<double> price);
 std::string timeline_section();
 std::string pictures_section(std::span<const ReportRun> runs, std::vector<std::string>& notes);
 std::string plan_section(std::span<const ReportRun> runs);

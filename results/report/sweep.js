@@ -5,7 +5,7 @@ function drawChosen() {
   const close = element('button', {type: 'button'}, 'Close');
   close.addEventListener('click', () => choose(-1));
   const head = element('h2', {}, describe(chosen), ' ', close);
-  if (!feasible(chosen)) return $('chosen').replaceChildren(head, element('p', {}, value('reason', chosen) || 'does not fit'));
+  if (!fitting(chosen)) return $('chosen').replaceChildren(head, element('p', {}, value('reason', chosen) || 'does not fit'));
   const idle = data.causes.map((c) => ({...c, share: value(c.column, chosen)})).filter((c) => c.share > 0);
   const part = (words, colour, share) => element('span', {title: `${words} ${figure('share', share)}`, style: `width:${100 * share}%;background:${colour}`});
   const bar = element('div', {class: 'bar', 'aria-hidden': 'true'}, part('computing', '#8aa0b4', 1 - value('bubble_share', chosen)), ...idle.map((c) => part(c.words, c.colour, c.share)));

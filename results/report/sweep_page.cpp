@@ -12,6 +12,7 @@
 #include "results/charts/table_charts.hpp"
 #include "results/report/html.hpp"
 #include "results/report/report_assets.hpp"
+#include "results/run/run_tables.hpp"
 #include "results/text/figures.hpp"
 #include "results/text/words.hpp"
 #include "sim/base/base64.hpp"
@@ -67,9 +68,11 @@ struct Sweep {
   const tables::Table& runs;
   std::vector<std::string> keys;  // that vary, with strategies
 
-  bool feasible(std::size_t row) const {
-    return *charts::number(*runs.find("fits"), row) != 0 &&
-           *charts::number(*runs.find("simulated_steps"), row) > 0;
+  bool planned(std::size_t row) const {
+    return *charts::number(*runs.find("simulated_steps"), row) > 0;
+  }
+  bool fits(std::size_t row) const {
+    return *charts::number(*runs.find("fits"), row) != 0 && planned(row);
   }
   double number(const char* column, std::size_t row) const {
     return charts::number(*runs.find(column), row).value_or(NAN);
@@ -90,16 +93,19 @@ struct Sweep {
 // Points of one work are compared; what is best of each.
 std::string answers(const Sweep& sweep) {
   std::vector<std::pair<std::string, std::vector<std::size_t>>> works;
-  std::size_t feasible = 0;
+  std::size_t fit = 0, misfits = 0, unplanned = 0;
   for (std::size_t i = 0; i < sweep.runs.rows(); ++i) {
-    if (!sweep.feasible(i)) continue;
-    ++feasible;
+    ++(sweep.fits(i) ? fit : sweep.planned(i) ? misfits : unplanned);
+    if (!sweep.fits(i)) continue;
     const std::string work = charts::word(*sweep.runs.find("work"), i);
     auto at = std::ranges::find_if(works, [&](const auto& w) { return w.first == work; });
     if (at == works.end()) at = works.insert(works.end(), {work, {}});
     at->second.push_back(i);
   }
-  std::string out = fmt::format("<p>{} points, {} feasible.</p>\n", sweep.runs.rows(), feasible);
+  std::string out = "<p>" + results::points_text(fit, misfits, unplanned) + ".</p>\n";
+  const auto cost = [&](std::size_t row) {
+    return sweep.runs.find("cost") ? ", cost " + results::money(sweep.number("cost", row)) : "";
+  };
   constexpr std::size_t kMost = 5;
   for (std::size_t w = 0; w < std::min(kMost, works.size()); ++w) {
     const auto least = [&](const char* column) {
@@ -109,12 +115,13 @@ std::string answers(const Sweep& sweep) {
     const std::size_t cheap = least("gpu_days"), quick = least("days");
     out += fmt::format(
         "<p class=\"answer\">{}: <strong>{}</strong> needs the fewest GPU-days, {} ({} on {:.0f} "
-        "GPUs); <strong>{}</strong> takes the least time, {} on {:.0f} GPUs ({} GPU-days).</p>\n",
+        "GPUs{}); <strong>{}</strong> takes the least time, {} on {:.0f} GPUs ({} "
+        "GPU-days{}).</p>\n",
         html(charts::word(*sweep.runs.find("model"), cheap)), html(sweep.point(cheap)),
         results::figure(sweep.number("gpu_days", cheap)),
-        results::duration(sweep.number("days", cheap)), sweep.number("gpus", cheap),
+        results::duration(sweep.number("days", cheap)), sweep.number("gpus", cheap), cost(cheap),
         html(sweep.point(quick)), results::duration(sweep.number("days", quick)),
-        sweep.number("gpus", quick), results::figure(sweep.number("gpu_days", quick)));
+        sweep.number("gpus", quick), results::figure(sweep.number("gpu_days", quick)), cost(quick));
   }
   if (works.size() > kMost)
     out += fmt::format("<p>{} more models or data sets are below.</p>\n", works.size() - kMost);
@@ -150,6 +157,7 @@ json::object data_of(const Sweep& sweep) {
   };
   for (const std::string& key : sweep.keys) add(key, keys);
   for (const char* name : kFigures) add(name, figures);
+  if (sweep.runs.find("cost")) add("cost", figures);
   for (const char* name : {"run", "model", "fits", "reason", "simulated_steps"})
     columns[name] = column_data(sweep.runs, name);
   for (std::size_t k = 0; k < kBubbleKinds; ++k) {
@@ -190,8 +198,9 @@ constexpr const char* kSections =
 
 bool is_sweep(const tables::ParquetFile& runs) { return runs.table.find("point") != nullptr; }
 
-std::string sweep_to_html(const tables::ParquetFile& file, const std::string& directory) {
-  const tables::Table& runs = file.table;
+std::string sweep_to_html(const tables::ParquetFile& file, const std::string& directory,
+                          std::optional<double> price) {
+  tables::Table runs = file.table;
   for (const char* name : {"strategy", "fits", "simulated_steps", "work", "model", "run"})
     charts::column_of(runs, name, "PATH");
   Sweep sweep{runs, {}};
@@ -206,6 +215,7 @@ std::string sweep_to_html(const tables::ParquetFile& file, const std::string& di
     const std::string words = results::words_of_column(key);
     over += (over.empty() ? " over " : ", ") + words.substr(0, words.find(" ("));
   }
+  if (price) results::add_cost(runs, *price);
   const json::object data = data_of(sweep);  // before anything: it finds what is missing
   return page_start(fmt::format("{}: a sweep of {} points{}", title, runs.rows(), over),
                     "<li><a href=\"#answer\">Answer</a></li>"

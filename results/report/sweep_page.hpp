@@ -3,6 +3,7 @@
 // chosen run.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "sim/tables/parquet.hpp"
@@ -12,7 +13,9 @@ namespace mllmsim::report {
 // Whether it is the runs table of a sweep, not of one run.
 bool is_sweep(const tables::ParquetFile& runs);
 
-// `directory`: where it was read. UserError if a column is missing.
-std::string sweep_to_html(const tables::ParquetFile& runs, const std::string& directory);
+// `directory`: where it was read; `price` of a GPU-hour, if the page shall say what points cost.
+// UserError if a column is missing.
+std::string sweep_to_html(const tables::ParquetFile& runs, const std::string& directory,
+                          std::optional<double> price);
 
 }  // namespace mllmsim::report

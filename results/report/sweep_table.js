@@ -2,7 +2,14 @@
 const columns = data.columns, keys = data.keys;
 const value = (name, point) => columns[name].values[point];
 const plain = (name) => columns[name].words.replace(/ \(.*\)$/, '');
-const feasible = (point) => value('fits', point) && value('simulated_steps', point) > 0;
+const fitting = (point) => value('fits', point) && value('simulated_steps', point) > 0;
+const planned = (point) => value('simulated_steps', point) > 0;
+// As results/text/figures.cpp tells them.
+function pointsText(points) {
+  const fit = points.filter(fitting).length, unplanned = points.filter((p) => !planned(p)).length, misfits = points.length - fit - unplanned;
+  return `${points.length} ${points.length === 1 ? 'point' : 'points'}: ${fit} ${fit === 1 ? 'fits' : 'fit'}` +
+    (misfits > 0 ? `, ${misfits} ${misfits === 1 ? 'does' : 'do'} not fit in memory` : '') + (unplanned > 0 ? `, ${unplanned} cannot be planned` : '');
+}
 const distinct = (name, points) => {
   const all = [...new Set(points.map((p) => value(name, p)))];
   return all.every((v) => typeof v === 'number') ? all.sort((a, b) => a - b) : all;
@@ -36,7 +43,7 @@ function choose(point) {
 const filters = new Map();  // key: the text of its value
 function filter() {
   shown = all.filter((p) => [...filters].every(([key, text]) => text === '' || String(value(key, p)) === text));
-  $('count').textContent = `${shown.length} points, ${shown.filter(feasible).length} feasible`;
+  $('count').textContent = pointsText(shown);
   for (const redraw of redraws) redraw();
 }
 for (const key of keys) {
@@ -47,13 +54,13 @@ for (const key of keys) {
 
 // --- the table ---
 
-const tableColumns = [...keys, ...['gpus', 'iteration_s', 'gpu_days', 'days', 'mfu', 'bubble_share', 'peak_memory_bytes'].filter((n) => !keys.includes(n))];
+const tableColumns = [...keys, ...['gpus', 'iteration_s', 'gpu_days', 'days', 'cost', 'mfu', 'bubble_share', 'peak_memory_bytes'].filter((n) => n in columns && !keys.includes(n))];
 const firstRows = 200;
 let sortBy = 'gpu_days', rising = true, rows = firstRows;
 
-// Infeasible points come last, whatever the order.
+// Points that do not fit come last, whatever the order.
 function compare(a, b) {
-  const [fa, fb] = [feasible(a), feasible(b)];
+  const [fa, fb] = [fitting(a), fitting(b)];
   if (fa !== fb) return fa ? -1 : 1;
   const [x, y] = [value(sortBy, a), value(sortBy, b)];
   const order = typeof x === 'number' && typeof y === 'number' ? x - y : String(x).localeCompare(String(y));
@@ -68,7 +75,7 @@ function drawTable() {
   })));
   const sorted = [...shown].sort(compare);
   $('table').tBodies[0].replaceChildren(...sorted.slice(0, rows).map((point) => {
-    const fits = feasible(point), own = fits ? tableColumns : keys;
+    const fits = fitting(point), own = fits ? tableColumns : keys;
     const row = element('tr', {tabindex: 0, 'data-point': point}, ...own.map((name) => element('td', {}, figure(name, value(name, point)))));
     if (!fits) row.append(element('td', {class: 'word soft', colspan: tableColumns.length - keys.length}, value('reason', point) || 'does not fit'));
     if (point === chosen) row.className = 'best';

@@ -47,8 +47,11 @@ inline double wall_clock_days(const RunResult& run) {
 }
 
 // Of the whole training run, in the currency of the price.
+inline double cost_of(double gpu_days, double price_per_gpu_hour) {
+  return gpu_days * 24 * price_per_gpu_hour;
+}
 inline double cost(const RunResult& run, double price_per_gpu_hour) {
-  return run.gpu_days * 24 * price_per_gpu_hour;
+  return cost_of(run.gpu_days, price_per_gpu_hour);
 }
 
 inline Seconds bubble_time(const StageRow& stage) {
@@ -123,6 +126,7 @@ void each_field(RowOf<RunResult> auto& run, Visitor& visit) {
   of_model("hardware_flops", run.hardware_flops);
   of_model("mfu", run.mfu);
   of_model("hfu", run.hfu);
+  of_model("mfu_6nd", run.mfu_6nd);
   derived_if(run.feasible(), "bubble_share", bubble_share(run));
   for (std::size_t k = 0; k < kBubbleKinds; ++k) figure(bubbles[k], run.bubble_shares[k]);
   for (std::size_t i = 0; i < costs::kSources; ++i) of_model(sources[i], run.source_shares[i]);

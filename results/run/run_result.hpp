@@ -26,6 +26,15 @@ struct GapRow {
   double share = 0;  // of the kernel time of a step, all stages
 };
 
+// A change with which a run that does not fit would.
+struct FitRow {
+  std::string change;  // as on the command line
+  Seconds iteration{};
+  double gpu_days = 0;
+  Bytes peak_memory{};
+  double gain = 0;  // in samples a second
+};
+
 // What a span is called in tables and pictures.
 inline std::string_view text_of(const SpanRow& span) {
   return span.kind == SpanKind::bubble ? name_of(span.bubble) : std::string_view(span.name);
@@ -45,6 +54,7 @@ struct RunResult : Outcome {
   std::int64_t micro_batch_size = 0, global_batch_size = 0, micro_batches = 0;
   // The few whose measurement would replace most of the estimated time; the largest share first.
   std::vector<GapRow> gaps;
+  std::vector<FitRow> would_fit;  // if it does not: `mllmsim run` asks
 
   // Whether a plan was found and simulated. Otherwise `reason` says why not, and there are no
   // figures; if not even the scenario can be read (a point of a sweep), no sizes either.

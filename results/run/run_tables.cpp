@@ -212,6 +212,20 @@ void write_run(const RunResult& run, const std::filesystem::path& dir) {
   tables::write_parquet(files, run_metadata(run));  // runs last: the run is complete
 }
 
+void add_cost(tables::Table& runs, double price_per_gpu_hour) {
+  const auto& days = std::get<std::vector<double>>(*runs.find("gpu_days"));
+  std::vector<double> costs;
+  for (std::size_t i = 0; i < days.size(); ++i) {
+    if (runs.is_null("gpu_days", i)) runs.set_null("cost", i);
+    costs.push_back(cost_of(days[i], price_per_gpu_hour));
+  }
+  runs.columns.emplace_back("cost", std::move(costs));
+}
+
+std::string label_of(const std::filesystem::path& runs_file) {
+  return std::filesystem::absolute(runs_file).lexically_normal().parent_path().filename();
+}
+
 std::filesystem::path runs_file(const std::filesystem::path& path) {
   std::error_code error;
   const bool directory = std::filesystem::is_directory(path, error);

@@ -21,6 +21,9 @@ tables::Table spans_table(std::span<const RunResult> runs);
 tables::Table memory_table(std::span<const RunResult> runs);
 tables::Table gaps_table(std::span<const RunResult> runs);
 
+// A column `cost` at the end, in the currency of the price; null where GPU-days are.
+void add_cost(tables::Table& runs, double price_per_gpu_hour);
+
 tables::Metadata run_metadata(const RunResult& run);
 
 // Writes dir/{runs,plan,stages,steps,spans,memory}.parquet, making the directory if needed.
@@ -40,6 +43,7 @@ struct RunRows {
 // The runs.parquet of a run or a sweep: in this directory, or the file itself. Throws UserError if
 // there is none.
 std::filesystem::path runs_file(const std::filesystem::path& path);
+std::string label_of(const std::filesystem::path& runs_file);  // the name of its directory
 
 RunRows read_runs(const std::filesystem::path& runs_parquet);
 

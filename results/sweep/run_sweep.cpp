@@ -1,8 +1,6 @@
 #include "results/sweep/run_sweep.hpp"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,6 +16,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"
 #include "sim/base/hash.hpp"
+#include "sim/base/parallel.hpp"
 
 namespace mllmsim::sweep {
 namespace {
@@ -51,7 +50,7 @@ class SweepRun {
     std::atomic<bool> stopped = false;
     std::atomic<std::size_t> found = 0;
     progress.begin(out.points.size());
-    tbb::parallel_for(std::size_t{0}, out.points.size(), [&](std::size_t i) {
+    parallel_for(out.points.size(), [&](std::size_t i) {
       if (stopped || (stopped = stop())) return;
       const bool was_there = run_point(out.points[i], out.runs[i]);
       found += was_there;
@@ -154,9 +153,7 @@ results::RunResult simulated_point(const scenarios::Scenario& scenario,
                                    scenarios::InputFiles& files) {
   results::RunResult run;
   try {
-    // Its own parallel loops must not pick up another point while they wait.
-    tbb::this_task_arena::isolate(
-        [&] { run = results::run_scenario(scenario, files, {.timeline = false}); });
+    run = results::run_scenario(scenario, files, {.timeline = false});
   } catch (const UserError& e) {  // found while planning
     run = results::described(scenario);
     run.fits = false;

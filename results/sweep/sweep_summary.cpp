@@ -22,11 +22,13 @@ std::string value_text(const scenarios::Node& node) {
 }
 
 std::string points_table(const scenarios::Sweep& sweep, const SweepResult& result,
-                         const std::vector<std::size_t>& rows) {
+                         const std::vector<std::size_t>& rows, std::optional<double> price) {
   std::vector<results::TextColumn> columns;
   for (const std::string& key : sweep.keys()) columns.push_back({short_key(key)});
-  for (const char* heading : {"GPUs", "iteration s", "GPU-days", "MFU", "bubbles"})
+  for (const char* heading : {"GPUs", "iteration s", "GPU-days", "days"})
     columns.push_back({heading});
+  if (price) columns.push_back({"cost"});
+  for (const char* heading : {"MFU", "bubbles"}) columns.push_back({heading});
   columns.push_back({"memory GiB", results::Align::left, true});
   results::TextTable table(std::move(columns));
   for (const std::size_t row : rows) {
@@ -35,13 +37,18 @@ std::string points_table(const scenarios::Sweep& sweep, const SweepResult& resul
     for (const scenarios::Node* value : sweep.values(result.points[row]))
       cells.push_back(value_text(*value));
     cells.push_back(run.gpus > 0 ? std::to_string(run.gpus) : "-");
-    if (run.fits)
+    if (run.fits) {
       cells.insert(cells.end(),
                    {results::figure(run.iteration.value), results::figure(run.gpu_days),
-                    results::percent(run.mfu), results::percent(results::bubble_share(run)),
+                    results::figure(results::wall_clock_days(run))});
+      if (price) cells.push_back(results::money(results::cost(run, *price)));
+      cells.insert(cells.end(),
+                   {results::percent(run.mfu), results::percent(results::bubble_share(run)),
                     results::gib(run.peak_memory, run.gpu_memory)});
-    else
-      cells.insert(cells.end(), {"-", "-", "-", "-", run.reason});
+    } else {
+      cells.insert(cells.end(), price ? 6 : 5, "-");
+      cells.push_back(run.reason);
+    }
     table.add_row(std::move(cells));
   }
   return table.text(0, kWidth);
@@ -52,10 +59,7 @@ std::string counts(const SweepResult& result) {
   std::size_t fit = 0, misfits = 0, unplanned = 0;
   for (const results::RunResult& run : result.runs)
     ++(run.fits ? fit : run.feasible() ? misfits : unplanned);
-  std::string out = fmt::format("{} points: {} fit", result.runs.size(), fit);
-  if (misfits > 0) out += fmt::format(", {} do not fit in memory", misfits);
-  if (unplanned > 0) out += fmt::format(", {} cannot be planned", unplanned);
-  return out + "\n";
+  return results::points_text(fit, misfits, unplanned) + "\n";
 }
 
 // The commonest reasons, numbers in them aside: "12 x stage _ needs _ GiB".
@@ -96,7 +100,8 @@ std::string short_key(const std::string& key) {
   return key;
 }
 
-std::string sweep_summary(const scenarios::Sweep& sweep, const SweepResult& result) {
+std::string sweep_summary(const scenarios::Sweep& sweep, const SweepResult& result,
+                          std::optional<double> price) {
   std::vector<std::size_t> rows(result.runs.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
   std::string out;
@@ -108,7 +113,7 @@ std::string sweep_summary(const scenarios::Sweep& sweep, const SweepResult& resu
     rows.resize(std::min(rows.size(), kBestRows));
     if (!rows.empty()) out += fmt::format("the {} with the fewest GPU-days\n", rows.size());
   }
-  if (!rows.empty()) out += points_table(sweep, result, rows) + "\n";
+  if (!rows.empty()) out += points_table(sweep, result, rows, price) + "\n";
   return out + counts(result) + reasons(result);
 }
 

@@ -38,7 +38,35 @@ std::string money(double value) {
 std::string duration(double days) {
   if (days >= 1) return fmt::format("{:.1f} days", days);
   if (days * 24 >= 1) return fmt::format("{:.1f} hours", days * 24);
-  return fmt::format("{:.1f} minutes", days * 24 * 60);
+  if (days * 24 * 60 >= 1) return fmt::format("{:.1f} minutes", days * 24 * 60);
+  return fmt::format("{:.1f} seconds", days * 24 * 60 * 60);
+}
+
+namespace {
+
+std::string misfits_text(std::size_t n, const char* noun) {
+  return fmt::format("{}{} {} not fit in memory", n, noun, n == 1 ? "does" : "do");
+}
+
+}  // namespace
+
+std::string points_text(std::size_t fit, std::size_t misfits, std::size_t unplanned) {
+  const std::size_t all = fit + misfits + unplanned;
+  std::string out = fmt::format("{} {}: {} {}", all, all == 1 ? "point" : "points", fit,
+                                fit == 1 ? "fits" : "fit");
+  if (misfits > 0) out += ", " + misfits_text(misfits, "");
+  if (unplanned > 0) out += fmt::format(", {} cannot be planned", unplanned);
+  return out;
+}
+
+std::string left_out_text(std::size_t misfits, std::size_t unplanned) {
+  const auto noun = [](std::size_t n) { return n == 1 ? " point" : " points"; };
+  std::string out;
+  if (misfits > 0) out = misfits_text(misfits, noun(misfits));
+  if (unplanned > 0)
+    out += fmt::format("{}{}{} cannot be planned", out.empty() ? "" : ", ", unplanned,
+                       out.empty() ? noun(unplanned) : "");
+  return out;
 }
 
 std::string count(double value) {

@@ -47,6 +47,14 @@ json::object to_object(const RunResult& run) {
   object["plan"] = to_array(run.facts);
   object["stages"] = to_array(run.stages);
   object["steps"] = to_array(run.steps);
+  if (!run.would_fit.empty()) {
+    json::array& rows = object["would_fit"].emplace_array();
+    for (const FitRow& r : run.would_fit)
+      rows.push_back({{"change", r.change},
+                      {"iteration_s", r.iteration.value},
+                      {"gpu_days", r.gpu_days},
+                      {"peak_memory_bytes", r.peak_memory.value}});
+  }
   return object;
 }
 

@@ -49,6 +49,19 @@ std::string headline(const RunResult& run) {
   return out;
 }
 
+// The quickest first, those with smaller samples last.
+std::string would_fit(const RunResult& run) {
+  TextTable table({{"would fit with", Align::left, true},
+                   {"iteration s"},
+                   {"samples/s"},
+                   {"GPU-days"},
+                   {"memory GiB"}});
+  for (const FitRow& r : run.would_fit)
+    table.add_row({r.change, figure(r.iteration.value), fmt::format("{:+.1f}%", 100 * r.gain),
+                   figure(r.gpu_days), gib(r.peak_memory, run.gpu_memory)});
+  return table.text(2, kWidth);
+}
+
 // "kernel times: 81% interpolated, 19% estimated"
 std::string trust(const RunResult& run) {
   constexpr std::array<const char*, costs::kSources> kWords = {
@@ -138,6 +151,7 @@ bool utf8_locale() {
 
 std::string summary(const RunResult& run, const SummaryStyle& style) {
   std::string out = headline(run);
+  if (!run.would_fit.empty()) out += "\n" + would_fit(run);
   if (run.feasible())
     out += "\n" + figures(run, style.price_per_gpu_hour) + "\n" + time_shares(run, style);
   if (!run.facts.empty()) out += "\n" + facts(run);

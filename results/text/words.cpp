@@ -9,12 +9,13 @@ namespace {
 
 using Pair = std::pair<std::string_view, std::string_view>;
 
-constexpr std::array<Pair, 42> kColumns{{
+constexpr std::array<Pair, 45> kColumns{{
     {"iteration_s", "step time (s)"},
     {"gpu_days", "GPU-days"},
     {"days", "wall-clock time (days)"},
     {"gpus", "GPUs"},
     {"mfu", "MFU (share of peak)"},
+    {"mfu_6nd", "MFU by 6 N D on the LLM"},
     {"hfu", "HFU (share of peak)"},
     {"samples_per_s", "throughput (samples/s)"},
     {"tokens_per_s_per_gpu", "throughput of a GPU (tokens/s)"},
@@ -40,7 +41,7 @@ constexpr std::array<Pair, 42> kColumns{{
     {"dist_ratio_tokens", "imbalance of tokens (share)"},
     {"forward_s", "forward of a micro-batch (s)"},
     {"backward_s", "backward of a micro-batch (s)"},
-    {"blocks", "blocks"},
+    {"blocks", "layers of a stage"},
     {"parallelism.tensor_model_parallel_size", "tensor-parallel size"},
     {"parallelism.pipeline_model_parallel_size", "pipeline-parallel size"},
     {"parallelism.context_parallel_size", "context-parallel size"},
@@ -49,7 +50,9 @@ constexpr std::array<Pair, 42> kColumns{{
     {"parallelism.micro_batch_size", "micro-batch size (samples)"},
     {"parallelism.global_batch_size", "global batch size (samples)"},
     {"parallelism.num_layers_per_virtual_pipeline_stage", "layers of a virtual stage"},
+    {"state_bytes", "model states (GiB)"},
     {"cluster.nodes", "nodes"},
+    {"cluster.gpu_memory", "GPU memory"},
     {"cluster.gpus_per_node", "GPUs of a node"},
     {"strategy.name", "strategy"},
 }};

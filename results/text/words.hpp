@@ -8,7 +8,7 @@
 #include "sim/account/bubbles.hpp"
 #include "sim/account/critical_path.hpp"
 #include "sim/account/memory.hpp"
-#include "sim/kernel/span_kind.hpp"
+#include "sim/kernel/task_kinds.hpp"
 
 namespace mllmsim::results {
 

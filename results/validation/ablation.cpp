@@ -1,12 +1,11 @@
 #include "results/validation/ablation.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "results/run/run_scenario.hpp"
 #include "scenarios/files/input_files.hpp"
+#include "sim/base/parallel.hpp"
 
 namespace mllmsim::validation {
 namespace {
@@ -51,7 +50,7 @@ class Ablating {
 
   Validation without(std::span<const Knob> knobs) {
     auto rows = unchanged_;
-    tbb::parallel_for(std::size_t{0}, points_.size(), [&](std::size_t i) {
+    parallel_for(points_.size(), [&](std::size_t i) {
       scenarios::Scenario scenario = points_[i].scenario;
       if (scenario.job.given_times) return;
       costs::Calibration calibration = files_.calibration(scenario.calibration);

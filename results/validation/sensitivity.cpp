@@ -1,9 +1,8 @@
 #include "results/validation/sensitivity.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include "results/run/run_scenario.hpp"
 #include "scenarios/files/input_files.hpp"
+#include "sim/base/parallel.hpp"
 
 namespace mllmsim::validation {
 namespace {
@@ -33,7 +32,7 @@ std::vector<SensitivityRow> sensitivity(std::span<const scenarios::PublishedFami
   for (ValidationPoint& p : read_points(families, files))
     if (p.point->sensitivity) chosen.push_back(std::move(p));
   std::vector<SensitivityRow> rows(chosen.size());
-  tbb::parallel_for(std::size_t{0}, chosen.size(), [&](std::size_t i) {
+  parallel_for(chosen.size(), [&](std::size_t i) {
     const ValidationPoint& p = chosen[i];
     rows[i].id = p.point->id;
     rows[i].source = p.family->source;

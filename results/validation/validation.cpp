@@ -1,7 +1,6 @@
 #include "results/validation/validation.hpp"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +12,7 @@
 #include "scenarios/files/input_files.hpp"
 #include "scenarios/tree/problems.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/parallel.hpp"
 #include "sim/base/quantile.hpp"
 
 namespace mllmsim::validation {
@@ -84,7 +84,7 @@ std::vector<ValidationPoint> read_points(std::span<const scenarios::PublishedFam
     for (const scenarios::PublishedPoint& point : family.points)
       out.push_back({&family, &point, {}});
   std::vector<scenarios::Problems> problems(out.size());
-  tbb::parallel_for(std::size_t{0}, out.size(), [&](std::size_t i) {
+  parallel_for(out.size(), [&](std::size_t i) {
     for (const scenarios::PublishedFigure& figure : out[i].point->figures)
       if (const std::string problem = metric_problem(figure.metric); !problem.empty())
         problems[i].add(figure.position, key_of(*out[i].point, figure.metric), problem);
@@ -114,7 +114,7 @@ Validation validate(std::span<const scenarios::PublishedFamily> families,
   const std::vector<ValidationPoint> points = read_points(families, files);
   std::vector<std::vector<ValidationRow>> rows(points.size());
   std::atomic<std::size_t> done = 0;
-  tbb::parallel_for(std::size_t{0}, points.size(), [&](std::size_t i) {
+  parallel_for(points.size(), [&](std::size_t i) {
     const scenarios::Scenario& scenario = points[i].scenario;
     try {
       rows[i] = rows_of(points[i], results::run_scenario(scenario, files, {.timeline = false}));

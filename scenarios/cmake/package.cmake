@@ -6,28 +6,18 @@ add_library(mllmsim_core STATIC
 add_library(mllmsim::core ALIAS mllmsim_core)
 set_target_properties(mllmsim_core PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME core OUTPUT_NAME mllmsim)
 target_compile_features(mllmsim_core PUBLIC cxx_std_20)
-target_link_libraries(mllmsim_core PUBLIC Boost::headers Boost::json fmt::fmt
-                      PRIVATE TBB::tbb tomlplusplus::tomlplusplus)
+target_link_libraries(mllmsim_core PUBLIC Boost::headers Boost::json fmt::fmt Threads::Threads
+                      PRIVATE tomlplusplus::tomlplusplus)
 target_include_directories(mllmsim_core INTERFACE
                            $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/mllmsim>)
 
 set(public_headers
-    cost_models/calibration/calibration.hpp
-    cost_models/kernels/attention.hpp
-    cost_models/kernels/collectives.hpp
-    cost_models/kernels/gemm.hpp
-    cost_models/kernels/gpus.hpp
+    cost_models/calibration/calibrated_costs.hpp
     cost_models/kernels/kernel.hpp
     cost_models/kernels/kernel_costs.hpp
-    cost_models/kernels/memory_bound.hpp
-    cost_models/kernels/p2p.hpp
-    cost_models/kernels/provenance.hpp
-    cost_models/kernels/scaled_costs.hpp
-    cost_models/kernels/size_curve.hpp
     scenarios/read/scenario.hpp
-    scenarios/tree/node.hpp
     sim/account/bubbles.hpp
     sim/account/critical_path.hpp
     sim/account/memory.hpp
@@ -36,17 +26,14 @@ set(public_headers
     sim/base/errors.hpp
     sim/base/text.hpp
     sim/base/units.hpp
-    sim/kernel/program.hpp
     sim/kernel/schedule.hpp
-    sim/kernel/simulation.hpp
-    sim/kernel/span_kind.hpp
+    sim/kernel/task_kinds.hpp
     sim/world/batch.hpp
     sim/world/cluster.hpp
     sim/world/image_rule.hpp
-    sim/world/links.hpp
+    sim/world/memory_settings.hpp
     sim/world/model.hpp
     sim/world/parallelism.hpp
-    sim/world/memory_settings.hpp
     sim/world/precision.hpp
     sim/world/software.hpp
     strategies/data/batching.hpp

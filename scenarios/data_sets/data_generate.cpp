@@ -61,13 +61,15 @@ data::DataSet generate(const Mixture& mixture, std::uint64_t seed) {
       const std::int64_t image = text_only ? 0 : tiles * mixture.tokens_per_tile;
       const std::int64_t tokens = std::min(mixture.max_tokens, image + draw(set.text, random));
       data.samples.push_back({tiles, static_cast<std::int32_t>(tokens)});
+      data.text_only.push_back(text_only ? 1 : 0);
     }
     data.sets.back().end = data.samples.size();
   }
   // Parts of one set come in any order.
   for (const data::SampleSet& set : data.sets) {
-    data::Random order(seed + set.begin);
+    data::Random order(seed + set.begin), same(seed + set.begin);
     data::shuffle(std::span(data.samples).subspan(set.begin, set.end - set.begin), order);
+    data::shuffle(std::span(data.text_only).subspan(set.begin, set.end - set.begin), same);
   }
   return data;
 }

@@ -74,14 +74,15 @@ class MediaSamples {
   }
 
  private:
-  static data::Media media_of(const Encoder& e, const Contents& c, std::int64_t& tokens) {
+  // One token stands for a picture that is seen by cross-attention.
+  data::Media media_of(const Encoder& e, const Contents& c, std::int64_t& tokens) const {
     std::int64_t sequences = 0, length = 0;
     const auto take = [&](const MediaTokens& m) {
       for (const SequenceGroup& g : m.encoder) {
         sequences += g.count;
         length += g.count * g.length;
       }
-      tokens += m.llm;
+      tokens += crosses(model_) ? 1 : m.llm;
     };
     if (e.image.rule == Images::audio)
       for (const double s : c.seconds) take(audio_tokens(e, s));

@@ -32,15 +32,19 @@ const Folder& folder(ShippedKind kind) {
   return kFolders[static_cast<std::size_t>(kind)];
 }
 
-std::vector<ShippedFile> files(ShippedKind kind) {
+std::vector<ShippedFile> files_in(const char* directory, const char* extension) {
   std::vector<ShippedFile> out;
   std::error_code error;  // a missing folder holds no files
-  for (const auto& entry : fs::directory_iterator(data_directory() / folder(kind).directory, error))
-    if (entry.path().extension() == folder(kind).extension)
+  for (const auto& entry : fs::directory_iterator(data_directory() / directory, error))
+    if (entry.path().extension() == extension)
       out.push_back({entry.path().stem().string(), "", entry.path()});
   std::sort(out.begin(), out.end(),
             [](const ShippedFile& a, const ShippedFile& b) { return a.name < b.name; });
   return out;
+}
+
+std::vector<ShippedFile> files(ShippedKind kind) {
+  return files_in(folder(kind).directory, folder(kind).extension);
 }
 
 // Only the files whose tree satisfies `wanted`, with their descriptions.
@@ -76,6 +80,11 @@ std::vector<ShippedFile> shipped_software() { return described(ShippedKind::soft
 std::vector<ShippedFile> shipped_published() { return described(ShippedKind::published, any); }
 std::vector<ShippedFile> shipped_runs() { return described(ShippedKind::run, any); }
 std::vector<ShippedFile> shipped_data_sets() { return described(ShippedKind::data_set, any); }
+std::vector<ShippedFile> shipped_pictures() {
+  std::vector<ShippedFile> out = files_in(folder(ShippedKind::data_set).directory, ".jsonl");
+  for (ShippedFile& file : out) file.description = "sizes of pictures and lengths of texts";
+  return out;
+}
 std::vector<ShippedFile> shipped_calibrations() { return files(ShippedKind::calibration); }
 
 fs::path locate(const std::string& reference, ShippedKind kind, const fs::path& from) {
@@ -89,8 +98,10 @@ std::string not_found(const std::string& reference, ShippedKind kind, const fs::
   if (!is_path(reference, kind))
     return fmt::format("no {} named \"{}\"{}", folder(kind).noun, reference,
                        near_or_all(reference, names));
-  return fmt::format("no such file: {}{}", located.string(),
-                     did_you_mean(located.stem().string(), names));
+  // A run is named before what is said of it, other files by the key that asks for them.
+  const bool named = kind == ShippedKind::run && located == reference;
+  const std::string where = named ? "" : ": " + located.string();
+  return fmt::format("no such file{}{}", where, did_you_mean(located.stem().string(), names));
 }
 
 fs::path existing(const std::string& name, ShippedKind kind) {

@@ -25,6 +25,7 @@ std::vector<ShippedFile> shipped_software();  // framework generations
 std::vector<ShippedFile> shipped_runs();
 std::vector<ShippedFile> shipped_published();     // families of runs that others measured
 std::vector<ShippedFile> shipped_data_sets();     // mixtures to generate
+std::vector<ShippedFile> shipped_pictures();      // .jsonl files beside them, for data.set
 std::vector<ShippedFile> shipped_calibrations();  // without descriptions
 
 // One of the folders above, and the files in it.

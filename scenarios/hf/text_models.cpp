@@ -151,6 +151,49 @@ void glm_rest(ConfigObject& config, PartTable& out) {
   out.set_if("qk_norm_per_head", config.flag("use_qk_norm"));
 }
 
+void mllama_rest(ConfigObject& config, PartTable& out) {
+  out.set("cross_attention_layers",
+          config.numbers("cross_attention_layers")
+              .value_or(std::vector<std::int64_t>{3, 8, 13, 18, 23, 28, 33, 38}));
+}
+
+void neox_rest(ConfigObject& config, PartTable& out) {
+  out.set("parallel_residual", config.flag("use_parallel_residual").value_or(true));
+}
+
+// Attention and MLP from one norm.
+void parallel_rest(ConfigObject&, PartTable& out) {
+  out.set("parallel_residual", true);
+  out.set("shared_norm", true);
+}
+
+void cohere_rest(ConfigObject& config, PartTable& out) {
+  parallel_rest(config, out);
+  out.set_if("qk_norm_per_head", config.flag("use_qk_norm"));
+}
+
+// Two generations: one key-value head for all and one norm, or groups of heads and two norms.
+void falcon_rest(ConfigObject& config, PartTable& out) {
+  const std::int64_t width = out.number("hidden_size");
+  if (!out.has("intermediate_size") && width > 0 && width < (1LL << 40))
+    out.set("intermediate_size", 4 * width);
+  const bool groups = config.flag("new_decoder_architecture").value_or(false);
+  const bool one_head = config.flag("multi_query").value_or(true);
+  const std::int64_t heads = out.number("num_attention_heads");
+  const auto given = config.number("num_kv_heads");
+  out.set("num_key_value_heads", groups ? given.value_or(heads) : one_head ? 1 : heads);
+  const bool parallel = groups || config.flag("parallel_attn").value_or(true);
+  const std::int64_t norms = config.number("num_ln_in_parallel_attn").value_or(groups ? 2 : 1);
+  out.set("parallel_residual", parallel);
+  out.set("shared_norm", parallel && norms == 1);
+  if (const auto bias = config.flag("bias")) {
+    out.set("qkv_bias", *bias);
+    out.set("linear_bias", *bias);
+  }
+  if (config.flag("alibi").value_or(false))
+    config.problem("alibi", "expected false: biases of positions in attention are not modelled");
+}
+
 const std::vector<Rename> kLlamaNumbers = {{"hidden_size", "hidden_size"},
                                            {"num_hidden_layers", "num_hidden_layers"},
                                            {"num_attention_heads", "num_attention_heads"},
@@ -163,6 +206,11 @@ const std::vector<Rename> kGpt2Numbers = {
     {"hidden_size", "n_embd"},         {"num_hidden_layers", "n_layer"},
     {"num_attention_heads", "n_head"}, {"intermediate_size", "n_inner"},
     {"vocab_size", "vocab_size"},      {"max_position_embeddings", "n_positions"}};
+const std::vector<Rename> kFalconNumbers = {{"hidden_size", "hidden_size"},
+                                            {"num_hidden_layers", "num_hidden_layers"},
+                                            {"num_attention_heads", "num_attention_heads"},
+                                            {"intermediate_size", "ffn_hidden_size"},
+                                            {"vocab_size", "vocab_size"}};
 const std::vector<Default> kLlamaDefaults = {{"hidden_size", 4096},
                                              {"num_hidden_layers", 32},
                                              {"num_attention_heads", 32},
@@ -220,6 +268,13 @@ std::vector<TextFamily> all_families() {
               {"head_dim", 256},
               {"intermediate_size", 9216},
               {"vocab_size", 262208}}),
+      swiglu("mllama_text_model", {}, {}, mllama_rest,
+             {{"hidden_size", 4096},
+              {"num_hidden_layers", 40},
+              {"num_attention_heads", 32},
+              {"num_key_value_heads", 8},
+              {"intermediate_size", 14336},
+              {"vocab_size", 128256}}),
       swiglu("internlm2", {}, {{"qkv_bias", "bias"}, {"linear_bias", "bias"}}),
       {"gpt2",
        "layer_norm",
@@ -234,7 +289,35 @@ std::vector<TextFamily> all_families() {
        kLlamaNumbers,
        {{"qkv_bias", "attention_bias"}, {"tie_word_embeddings", "tie_word_embeddings"}},
        {},
-       nothing},
+       neox_rest},
+      {"phi",
+       "layer_norm",
+       {{"qkv_bias", true}, {"linear_bias", true}, {"rotary", true}},
+       kLlamaNumbers,
+       {{"qk_norm", "qk_layernorm"}, {"tie_word_embeddings", "tie_word_embeddings"}},
+       {},
+       parallel_rest},
+      {"cohere",
+       "layer_norm",
+       {{"qkv_bias", false},
+        {"linear_bias", false},
+        {"rotary", true},
+        {"gated_mlp", true},
+        {"tie_word_embeddings", true}},
+       kLlamaNumbers,
+       {{"qkv_bias", "attention_bias"}, {"tie_word_embeddings", "tie_word_embeddings"}},
+       {},
+       cohere_rest},
+      {"falcon",
+       "layer_norm",
+       {{"qkv_bias", false},
+        {"linear_bias", false},
+        {"rotary", true},
+        {"tie_word_embeddings", true}},
+       kFalconNumbers,
+       {{"tie_word_embeddings", "tie_word_embeddings"}},
+       {{"vocab_size", 65024}},
+       falcon_rest},
   };
 }
 

@@ -142,6 +142,28 @@ void moonvit(ConfigObject& config, PartTable& out) {
     out.set("position_embeddings", height * width);
 }
 
+// Blocks for a picture's tiles, then gated ones of the same shape.
+void mllama_vision(ConfigObject& config, PartTable& out) {
+  set_flags(out, "layer_norm", {{"qkv_bias", false}, {"linear_bias", true}, {"class_token", true}});
+  vit_numbers(config, out);
+  out.set("hidden_size", config.number("hidden_size").value_or(1280));
+  out.set("intermediate_size", config.number("intermediate_size").value_or(5120));
+  out.set("image_size", config.side("image_size").value_or(448));
+  out.set("patch_size", config.side("patch_size").value_or(14));
+  auto heads = config.number("attention_heads");
+  if (!heads) heads = config.number("num_attention_heads");
+  out.set("num_attention_heads", heads.value_or(16));
+  const std::int64_t plain = config.number("num_hidden_layers").value_or(32);
+  const std::int64_t global = config.number("num_global_layers").value_or(8);
+  if (plain < 1 || global < 0 || plain + global > 10'000)
+    return config.problem("num_global_layers",
+                          fmt::format("expected 1 to 10000 blocks, found {} + {}", plain, global));
+  out.set("num_hidden_layers", plain + global);
+  std::vector<std::int64_t> gated;
+  for (std::int64_t i = plain; i < plain + global; ++i) gated.push_back(i);
+  if (!gated.empty()) out.set("gated_layers", gated);
+}
+
 constexpr VisionFamily kFamilies[] = {
     {"vit", with_class_token},
     {"clip_vision_model", with_class_token},
@@ -159,6 +181,7 @@ constexpr VisionFamily kFamilies[] = {
     {"glm4v_moe", glm4v_vision},
     {"glm4v_moe_vision", glm4v_vision},
     {"moonvit", moonvit},
+    {"mllama_vision_model", mllama_vision},
 };
 
 }  // namespace

@@ -120,13 +120,13 @@ constexpr std::int64_t kCell = 784;  // 28 x 28 pixels become one token
 void qwen2_vl(const Joined& j) { qwen_vl(j, 4 * kCell, 1280 * kCell); }
 void qwen3_vl(const Joined& j) { qwen_vl(j, 65536, 16777216); }
 
-// Merged patches through a matrix to the output's width, another, and a gated MLP, which counts as
-// one of 1.5 times its width: the same matrices.
+// Merged patches through a matrix to the output's width, another, and a gated MLP.
 void glm4v(const Joined& j) {
   qwen_vl(j, 16 * kCell, 15000 * kCell);
   const std::int64_t out = j.encoder.number("intermediate_size");
-  const std::int64_t gated = j.vision.number("intermediate_size").value_or(13696) * 3 / 2;
+  const std::int64_t gated = j.vision.number("intermediate_size").value_or(13696);
   j.projector({j.merged_width(), out, out, gated, j.llm_width}, true, false);
+  j.encoder.set("projector_gated", true);
 }
 
 void kimi_vl(const Joined& j) { qwen_vl(j, 1, 4096 * kCell); }
@@ -135,6 +135,41 @@ void kimi_vl(const Joined& j) { qwen_vl(j, 1, 4096 * kCell); }
 void gemma3(const Joined& j) {
   j.encoder.set("output_tokens_per_tile", j.whole.number("mm_tokens_per_image").value_or(256));
   j.projector({j.width(), j.llm_width}, true, false);
+  j.encoder.set("image", images(j, "one").take());
+}
+
+// A picture is up to max_num_tiles tiles that see each other, padded to all of them, and a tile's
+// tokens to a multiple of 8; features of several blocks go side by side through one matrix. The LLM
+// sees them by cross-attention, beside one token for each picture.
+void mllama(const Joined& j) {
+  const std::int64_t tiles = j.vision.number("max_num_tiles").value_or(4);
+  const std::int64_t patch = std::max<std::int64_t>(1, j.encoder.number("patch_size"));
+  const std::int64_t side = j.encoder.number("image_size") / patch;
+  if (tiles < 1 || tiles > 100)
+    return j.vision.problem("max_num_tiles", fmt::format("expected 1 to 100, found {}", tiles));
+  if (side < 1 || side > 1000) return;  // reported with the encoder
+  const std::int64_t tokens = side * side + 1;
+  j.encoder.set("tokens_per_tile", tiles * ((tokens + 7) / 8 * 8));
+  j.encoder.set("output_tokens_per_tile", tiles * tokens);
+  const auto features = j.vision.numbers("intermediate_layers_indices");
+  const auto more =
+      static_cast<std::int64_t>(features ? std::min<std::size_t>(features->size(), 100) : 5);
+  const std::int64_t width = std::clamp<std::int64_t>(j.width(), 0, 1'000'000) * (1 + more);
+  if (const auto stated = j.vision.number("vision_output_dim"); stated && *stated != width)
+    j.vision.problem("vision_output_dim",
+                     fmt::format("expected hidden_size times 1 + the intermediate layers, {}, "
+                                 "found {}",
+                                 width, *stated));
+  j.projector({width, j.llm_width}, false, true);
+  // A position for each token, and for each token of each tile of each arrangement of tiles (and of
+  // none); two sets for tiles.
+  const json::value* ratios = j.vision.find("supported_aspect_ratios");
+  const auto arrangements =
+      ratios && ratios->is_array()
+          ? static_cast<std::int64_t>(std::min<std::size_t>(ratios->as_array().size(), 1000))
+          : 8;
+  j.encoder.set("position_embeddings",
+                tokens + (arrangements + 1) * tiles * tokens + 2 * (arrangements + 1) * tiles);
   j.encoder.set("image", images(j, "one").take());
 }
 
@@ -151,6 +186,7 @@ constexpr WholeFamily kWhole[] = {
     {"gemma3", "gemma3_text", "siglip_vision_model", gemma3},
     {"glm4v_moe", "glm4v_moe_text", "glm4v_moe", glm4v},
     {"kimi_vl", "deepseek_v3", "moonvit", kimi_vl},
+    {"mllama", "mllama_text_model", "mllama_vision_model", mllama},
 };
 
 const WholeFamily* whole_family(const std::string& type) {

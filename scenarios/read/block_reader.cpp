@@ -112,7 +112,7 @@ void read_adapters(TableReader& reader, Transformer& t, Problems& problems) {
 
 // Which blocks differ from each other, and how.
 struct LayerRules {
-  std::vector<std::int64_t> full_attention, mlp_only;
+  std::vector<std::int64_t> full_attention, mlp_only, cross_attention, gated;
   std::int64_t first_dense = 0, sparse_step = 1;
 
   bool full(std::int64_t i) const { return contains(full_attention, i); }
@@ -128,6 +128,10 @@ LayerRules read_rules(TableReader& reader, const Transformer& t) {
   reader.read("full_attention_layers", rules.full_attention, layer);
   if (!windows && reader.has("full_attention_layers"))
     reader.problem("full_attention_layers", "needs sliding_window or attention_chunk_size");
+  reader.read("cross_attention_layers", rules.cross_attention, layer);
+  if (!t.causal && reader.has("cross_attention_layers"))
+    reader.problem("cross_attention_layers", "is of an llm; an encoder has a resampler");
+  reader.read("gated_layers", rules.gated, layer);
   reader.read("mlp_only_layers", rules.mlp_only, layer);
   reader.read("first_k_dense_replace", rules.first_dense, layer);
   reader.read("decoder_sparse_step", rules.sparse_step, kLayers);
@@ -155,6 +159,12 @@ bool read_blocks(TableReader& reader, Transformer& t, OtherBlocks& others, std::
   reader.read("layer_scale", t.layer_scale);
   reader.read("drop_path", t.drop_path);
   reader.read("rotary", t.rotary);
+  reader.read("parallel_residual", t.parallel_residual);
+  reader.read("shared_norm", t.shared_norm);
+  if (t.shared_norm && !t.parallel_residual)
+    reader.problem("shared_norm", "needs parallel_residual");
+  if (t.post_norms && t.parallel_residual)
+    reader.problem("parallel_residual", "is not modelled with post_norms");
   reader.read("uneven_heads", t.uneven_heads);
   reader.read("sliding_window", t.sliding_window, {1, 1e9});
   reader.read("attention_chunk_size", t.attention_chunk_size, {1, 1e9});
@@ -166,12 +176,18 @@ bool read_blocks(TableReader& reader, Transformer& t, OtherBlocks& others, std::
   const LayerRules rules = read_rules(reader, t);
 
   const Transformer all = t;
-  std::vector<std::array<bool, 3>> seen;
+  if (t.parallel_residual && t.experts.num_experts > 0)
+    reader.problem("parallel_residual", "is not modelled with experts");
+  if (t.latent && !rules.cross_attention.empty())
+    reader.problem("cross_attention_layers", "are not modelled with latent attention");
+  std::vector<std::array<bool, 5>> seen;
   for (std::int64_t i = 0; i < t.num_hidden_layers + more_layers; ++i) {
     const bool next = i >= t.num_hidden_layers;
     const bool windows = all.sliding_window > 0 || all.attention_chunk_size > 0;
-    const std::array<bool, 3> traits{windows && !next && rules.full(i),
-                                     all.experts.num_experts > 0 && !next && rules.dense(i), next};
+    const bool cross = !next && contains(rules.cross_attention, i);
+    const std::array<bool, 5> traits{windows && !next && rules.full(i),
+                                     all.experts.num_experts > 0 && !next && rules.dense(i), next,
+                                     cross, cross || contains(rules.gated, i)};
     const auto known = std::find(seen.begin(), seen.end(), traits);
     others.kind_of_layer.push_back(static_cast<std::uint8_t>(known - seen.begin()));
     if (known != seen.end()) continue;
@@ -179,6 +195,12 @@ bool read_blocks(TableReader& reader, Transformer& t, OtherBlocks& others, std::
     if (traits[0]) kind.sliding_window = kind.attention_chunk_size = 0;
     if (traits[1]) kind.experts = {};
     kind.joins_next_token = traits[2];
+    kind.gated_branches = traits[4];
+    if (traits[3]) {
+      kind.cross_attention = kind.qk_norm_per_head = true;
+      kind.qk_norm = false;
+      kind.sliding_window = kind.attention_chunk_size = 0;
+    }
     if (seen.empty())
       t = kind;
     else

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
 #include <string>
 
 #include "strategies/registry/registry.hpp"
@@ -68,11 +67,12 @@ class Checker {
           "needs software.flash_attention: Transformer Engine cuts sequences for flash "
           "attention only");
     if (any_llm_block([](const Transformer& t) {
-          return t.latent || t.sliding_window > 0 || t.attention_chunk_size > 0;
+          return t.latent || t.sliding_window > 0 || t.attention_chunk_size > 0 ||
+                 t.cross_attention;
         }))
       add(key,
-          "is modelled for attention over whole sequences only, not for latent attention or "
-          "windows");
+          "is modelled for attention over whole sequences only, not for latent attention, "
+          "windows or cross-attention");
     const std::int64_t pieces = std::int64_t{2} * cp;
     if (!job_.data.set && job_.data.tokens_per_sample % pieces != 0)
       add(key,
@@ -88,8 +88,74 @@ class Checker {
                       "divide by tp x cp = {}",
                       t.num_attention_heads, t.num_key_value_heads, each));
     if (job_.strategy == "optimus" || job_.strategy == "omnibal+optimus")
-      add(key, fmt::format("{} places encoders by tp, dp and pp alone: expected 1, found {}",
+      add(key, fmt::format("{} places encoders by tp, dp and pp alone: expected 1 for cp, found {}",
                            job_.strategy, cp));
+  }
+
+  void expert_parallel() const {
+    const Parallelism& p = job_.parallelism;
+    const Software& s = job_.software;
+    const int ep = p.expert_model_parallel_size, etp = p.expert_tensor_ranks();
+    const std::string key = ep > 1 ? "parallelism.expert_model_parallel_size"
+                                   : "parallelism.expert_tensor_parallel_size";
+    const bool experts =
+        any_llm_block([](const Transformer& t) { return t.experts.num_experts > 0; });
+    const auto needs = [&](const char* setting, bool used, bool given, const char* what) {
+      if (used && !given) add(fmt::format("software.{}", setting), fmt::format("needs {}", what));
+    };
+    needs("overlap_moe_expert_parallel_comm", s.overlap_moe_expert_parallel_comm,
+          p.experts_apart() && ep > 1, "expert_model_parallel_size above 1");
+    needs("moe_load_imbalance", s.moe_load_imbalance > 1, ep > 1,
+          "expert_model_parallel_size above 1: one rank that has all experts is balanced");
+    if (s.moe_load_imbalance > 1 && s.moe_expert_capacity_factor > 0)
+      add("software.moe_load_imbalance",
+          "with moe_expert_capacity_factor every expert takes the same: give either");
+    if (s.overlap_moe_expert_parallel_comm && p.pipeline_model_parallel_size > 1 &&
+        p.virtual_pipeline_stages == 1)
+      add("software.overlap_moe_expert_parallel_comm",
+          "Megatron combines passes in its interleaved schedule only: set "
+          "virtual_pipeline_stages");
+    if (s.overlap_moe_expert_parallel_comm && s.moe_shared_expert_overlap)
+      add("software.moe_shared_expert_overlap",
+          "Megatron refuses it with overlap_moe_expert_parallel_comm: exchanges hide once");
+    if (!p.experts_apart()) return;
+    if (job_.given_times) return add(key, "given times are of whole chunks: 1 is meant");
+    if (!experts) return add(key, "the model has no experts");
+    const int ranks = p.tensor_model_parallel_size * p.gradient_ranks();
+    if (ranks % (ep * etp) != 0)
+      add(key, fmt::format("ep {} x etp {} does not divide the {} GPUs of a pipeline stage "
+                           "(tp x cp x dp)",
+                           ep, etp, ranks));
+    if (p.tensor_model_parallel_size > 1 && !p.sequence_parallel)
+      add(key,
+          "needs sequence_parallel: Megatron routes the tokens that a tensor-parallel rank has of "
+          "its own");
+    if (p.use_tp_pp_dp_mapping &&
+        ep * etp != p.tensor_model_parallel_size * p.context_parallel_size)
+      add("parallelism.use_tp_pp_dp_mapping",
+          fmt::format("Megatron needs the same pipelines for experts as for the rest: expected ep "
+                      "x etp = tp x cp = {}, found {}",
+                      p.tensor_model_parallel_size * p.context_parallel_size, ep * etp));
+    if (p.data_parallel_replicate_degree > 1 || p.zero_hpz_partition_size > 1)
+      add(key,
+          "experts are sharded over the ranks that hold the same ones: neither with "
+          "data_parallel_replicate_degree nor zero_hpz_partition_size");
+    for (const Transformer* t : block_kinds(job_.model.llm.blocks, job_.model.llm.other_blocks)) {
+      const Experts& x = t->experts;
+      if (x.num_experts == 0) continue;
+      if (x.num_experts % ep != 0)
+        add("parallelism.expert_model_parallel_size",
+            fmt::format("{} does not divide model.llm.num_experts {}", ep, x.num_experts));
+      if (x.moe_intermediate_size % etp != 0)
+        add("parallelism.expert_tensor_parallel_size",
+            fmt::format("{} does not divide model.llm.moe_intermediate_size {}", etp,
+                        x.moe_intermediate_size));
+      if (s.moe_token_dispatcher != TokenDispatcher::alltoall && etp > 1)
+        add("software.moe_token_dispatcher",
+            fmt::format("{} sends whole tokens: needs expert_tensor_parallel_size 1, found {}",
+                        name_of(s.moe_token_dispatcher), etp));
+      break;
+    }
   }
 
   // Transformer Engine's products take blocks of values.
@@ -108,24 +174,31 @@ class Checker {
         add("precision",
             fmt::format("{} is not modelled for {}; bf16 is", name_of(precision.format), what));
     };
-    refuse(any_llm_block([](const Transformer& t) { return t.experts.num_experts > 0; }),
-           "experts");
-    refuse(any_llm_block([](const Transformer& t) { return bool{t.latent}; }), "latent attention");
     refuse(any_llm_block([](const Transformer& t) { return t.adapters.lora_rank > 0; }),
            "adapters");
+    refuse(any_llm_block([](const Transformer& t) { return t.cross_attention; }),
+           "cross-attention");
     const std::int64_t block = precision.format == NumberFormat::fp8         ? 16
                                : precision.format == NumberFormat::fp8_block ? 128
                                                                              : 32;
     const Transformer& t = job_.model.llm.blocks;
     const std::int64_t tp = job_.parallelism.tensor_model_parallel_size;
-    const std::int64_t widths[] = {t.hidden_size, t.intermediate_size / tp,
-                                   t.num_attention_heads / tp * t.head_dim};
-    const char* const keys[] = {"hidden_size", "intermediate_size / tp",
-                                "num_attention_heads / tp x head_dim"};
-    for (std::size_t i = 0; i < std::size(widths); ++i)
-      if (widths[i] % block != 0)
+    const auto blocks_of = [&](std::int64_t width, const char* key) {
+      if (width % block != 0)
         add("precision", fmt::format("{} multiplies blocks of {}, and model.llm's {} is {}",
-                                     name_of(precision.format), block, keys[i], widths[i]));
+                                     name_of(precision.format), block, key, width));
+    };
+    blocks_of(t.hidden_size, "hidden_size");
+    blocks_of(t.intermediate_size / tp, "intermediate_size / tp");
+    if (t.latent)
+      blocks_of(t.num_attention_heads / tp * t.latent.v_head_dim,
+                "num_attention_heads / tp x v_head_dim");
+    else
+      blocks_of(t.num_attention_heads / tp * t.head_dim, "num_attention_heads / tp x head_dim");
+    for (const Transformer* kind : block_kinds(t, job_.model.llm.other_blocks))
+      if (kind->experts.num_experts > 0)
+        blocks_of(kind->experts.moe_intermediate_size / job_.parallelism.expert_tensor_ranks(),
+                  "moe_intermediate_size / etp");
   }
 
   void size() const {
@@ -158,6 +231,46 @@ class Checker {
     if (recomputed != 0 && recomputed != static_cast<std::size_t>(pp))
       add("recompute.layers_per_stage",
           fmt::format("expected {} numbers, one a pipeline stage, found {}", pp, recomputed));
+  }
+
+  // What Megatron-Core refuses (transformer_config.py, arguments.py), and what would be ignored.
+  void recompute() const {
+    const RecomputePlan& plan = job_.recompute;
+    const auto used = [&](Recompute r) { return plan.llm == r || plan.encoder == r; };
+    const auto given = [&](const char* key) { return run_.find(key) != nullptr; };
+    for (const char* key : {"recompute_method", "recompute_num_layers"})
+      if (given(key) && !used(Recompute::full))
+        add(key, "only with recompute = \"full\": selective recompute is of all blocks");
+    if (plan.method == RecomputeMethod::block && !given("recompute_num_layers"))
+      add("recompute_method", "\"block\" needs recompute_num_layers: how many blocks recompute");
+    if (given("recompute_method") && !plan.layers_per_stage.empty())
+      add("recompute.layers_per_stage", "says which blocks recompute, as recompute_method does");
+    if (plan.in_units() && !plan.layers_per_stage.empty())
+      add("recompute.layers_per_stage", "needs recompute_num_layers 1");
+    if (plan.in_units() && job_.parallelism.zero_stage == 3)
+      add("recompute_num_layers",
+          "blocks that recompute together would each gather their parameters twice for a backward: "
+          "not modelled with zero_stage 3; use 1");
+    if (!given("recompute_modules")) return;
+    if (!used(Recompute::selective))
+      return add("recompute_modules", "only with recompute = \"selective\"");
+    const Transformer& first = job_.model.llm.blocks;
+    bool experts = false;
+    for (const Transformer* t : block_kinds(first, job_.model.llm.other_blocks))
+      experts |= t->experts.num_experts > 0;
+    const auto refuse = [&](RecomputeModule m, bool when, const char* why) {
+      if (when && job_.software.recompute_modules.has(m))
+        add("recompute_modules", fmt::format("{} {}", name_of(m), why));
+    };
+    refuse(RecomputeModule::mla_up_proj, !first.latent, "needs latent attention (kv_lora_rank)");
+    for (const RecomputeModule m :
+         {RecomputeModule::moe, RecomputeModule::moe_act, RecomputeModule::shared_experts})
+      refuse(m, !experts, "needs experts");
+    const Precision& precision = job_.software.precision;
+    const bool delayed = precision.format == NumberFormat::fp8 && !precision.fp8_current_scaling;
+    for (const RecomputeModule m : {RecomputeModule::moe_act, RecomputeModule::layernorm})
+      refuse(m, delayed,
+             "does not go with fp8 by delayed scaling; set software.fp8_current_scaling");
   }
 
   // How many micro-batches a step has is then chosen by the samples in packs.
@@ -219,10 +332,34 @@ class Checker {
             "height), or the size of a tile, image_size");
   }
 
+  void parallel_branches() const {
+    if (!job_.parallelism.sequence_parallel) return;
+    const auto check = [&](const Transformer& t, const std::string& key) {
+      if (t.parallel_residual)
+        add("parallelism.sequence_parallel",
+            fmt::format("is not modelled with {}.parallel_residual: GPT-NeoX, which has both "
+                        "branches summed over ranks at once, has no sequence parallelism",
+                        key));
+    };
+    check(job_.model.llm.blocks, "model.llm");
+    for (std::size_t i = 0; i < job_.model.encoders.size(); ++i)
+      check(job_.model.encoders[i].blocks, fmt::format("model.encoders.{}", i));
+  }
+
+  void cross_attention() const {
+    if (!crosses(job_.model)) return;
+    if (job_.model.encoders.empty())
+      add("model.llm.cross_attention_layers", "there is no encoder whose tokens they could see");
+    for (std::size_t i = 0; i < job_.model.encoders.size(); ++i)
+      if (job_.model.encoders[i].deepstack_features > 0)
+        add(fmt::format("model.encoders.{}.deepstack_features", i),
+            "not with an llm that sees images by cross-attention");
+  }
+
   // Lengths that were counted with another encoder's tokens for a tile say nothing about this one.
   // A sample of one tile may be text alone.
   void tokens_per_tile(const data::DataSet& set) const {
-    if (job_.model.encoders.size() != 1) return;
+    if (job_.model.encoders.size() != 1 || crosses(job_.model)) return;
     const Encoder& e = job_.model.encoders.front();
     const std::int64_t ours = e.output_tokens_per_tile;
     if (set.tokens_per_tile > 0 && set.tokens_per_tile != ours)
@@ -251,10 +388,12 @@ class Checker {
       return;
     }
     if (tiles == 0) {
-      add("data.tiles_per_sample", "missing: the model has an encoder");
+      add("data.tiles_per_sample",
+          "missing: the model has an encoder; give it, or samples of your own with data.set");
       return;
     }
     tile_sizes();
+    if (crosses(job_.model)) return;  // images are not among the tokens
     for (const Encoder& e : job_.model.encoders) {
       const double image_tokens = tiles * static_cast<double>(e.output_tokens_per_tile);
       if (image_tokens > static_cast<double>(d.tokens_per_sample))
@@ -279,7 +418,8 @@ class Checker {
     };
     divides("hidden_size", t.hidden_size, "");
     divides("intermediate_size", t.intermediate_size, "");
-    divides("moe_intermediate_size", t.experts.moe_intermediate_size, "");
+    if (!job_.parallelism.experts_apart())
+      divides("moe_intermediate_size", t.experts.moe_intermediate_size, "");
     divides("shared_expert_intermediate_size", t.experts.shared_expert_intermediate_size, "");
     if (t.uneven_heads != UnevenHeads::refuse) return;
     divides("num_attention_heads", t.num_attention_heads, "; see uneven_heads");
@@ -314,9 +454,13 @@ void check_parallelism(const Job& job, const Node& run, Problems& problems) {
   if (job.given_times) checker.given_times();
   if (block_count(job.model) == 0) return;
   checker.training();
+  checker.recompute();
   checker.precision();
+  checker.expert_parallel();
   checker.layers();
   checker.tensor_parallel();
+  checker.parallel_branches();
+  checker.cross_attention();
 }
 
 void check_strategy(const Job& job, const Node& run, Problems& problems) {

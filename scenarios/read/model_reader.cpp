@@ -6,21 +6,8 @@
 #include <cmath>
 
 #include "scenarios/read/block_reader.hpp"
+#include "scenarios/read/projector_reader.hpp"
 #include "scenarios/tree/toml_reader.hpp"
-
-namespace mllmsim::scenarios {
-namespace {
-
-// What may be said instead of the sizes: one linear layer, or two.
-enum class Projector : std::uint8_t { linear, mlp2 };
-
-}  // namespace
-}  // namespace mllmsim::scenarios
-
-template <>
-struct mllmsim::Names<mllmsim::scenarios::Projector> {
-  static constexpr std::array<std::string_view, 2> list{"linear", "mlp2"};
-};
 
 namespace mllmsim::scenarios {
 namespace {
@@ -35,7 +22,7 @@ Llm read_llm(const Node& table, const std::string& key, Problems& problems) {
   llm.name = "llm";
   reader.read("name", llm.name);
   llm.blocks.causal = true;
-  reader.read("num_nextn_predict_layers", llm.num_nextn_predict_layers, {1, 16});
+  reader.read("num_nextn_predict_layers", llm.num_nextn_predict_layers, {0, 16});
   const bool own_weights =
       read_blocks(reader, llm.blocks, llm.other_blocks, llm.num_nextn_predict_layers, problems);
   llm.trained = own_weights;
@@ -153,34 +140,6 @@ void read_tokens(TableReader& reader, Encoder& e, double shuffle) {
     if (!reader.has(key)) reader.problem(key, "missing: give it, or image_size and patch_size");
 }
 
-// "linear", "mlp2" or a list of sizes that ends at the LLM's width.
-void read_projector(TableReader& reader, Encoder& e, double shuffle, std::int64_t llm_width) {
-  const Node* written = reader.find("projector");
-  const std::int64_t input =
-      e.tokens_per_output_token > 0
-          ? e.blocks.hidden_size * e.tokens_per_output_token
-          : std::llround(static_cast<double>(e.blocks.hidden_size) / (shuffle * shuffle));
-  std::vector<std::int64_t>& sizes = e.projector_sizes;
-  if (written && written->is<Node::Array>()) {
-    if (!reader.read("projector", sizes)) return;
-  } else {
-    Projector kind{};
-    if (!reader.require("projector", kind)) return;
-    sizes = {input, llm_width};
-    if (kind == Projector::mlp2) sizes.push_back(llm_width);
-  }
-  if (input == 0 || llm_width == 0) return;  // reported already
-  if (sizes.size() == 1)
-    reader.problem("projector", "expected at least two sizes, from and to, or none");
-  else if (sizes.empty() && input != llm_width)
-    reader.problem("projector", fmt::format("without one the encoder's width {} must be the llm's "
-                                            "hidden_size {}",
-                                            input, llm_width));
-  else if (!sizes.empty() && sizes.back() != llm_width)
-    reader.problem("projector", fmt::format("expected to end at the llm's hidden_size {}, found {}",
-                                            llm_width, sizes.back()));
-}
-
 Encoder read_encoder(const Node& table, const std::string& key, std::int64_t llm_width,
                      Problems& problems) {
   TableReader reader(table, key, problems);
@@ -198,10 +157,7 @@ Encoder read_encoder(const Node& table, const std::string& key, std::int64_t llm
   if ((e.image.rule == Images::tiles || e.image.rule == Images::anyres) &&
       (e.image.tile_size == 0 || e.image.patch_size == 0))
     reader.problem("image", "needs image_size and patch_size");
-  read_projector(reader, e, shuffle, llm_width);
-  reader.read("projector_norm", e.projector_norm);
-  reader.read("projector_bias", e.projector_bias);
-  reader.read("deepstack_features", e.deepstack_features, {1, 100});
+  read_projector(reader, e, shuffle, llm_width, problems);
   reader.read("position_embeddings", e.position_embeddings, {1, 1e7});
   if (reader.read("trained", e.trained) && e.trained && !own_weights)
     reader.problem("trained", "adapters are trained instead of the encoder's own weights");

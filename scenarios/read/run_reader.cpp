@@ -8,7 +8,7 @@
 #include "scenarios/data_sets/data_media.hpp"
 #include "scenarios/data_sets/data_mixture.hpp"
 #include "scenarios/files/input_files.hpp"
-#include "sim/base/data_directory.hpp"
+#include "scenarios/files/shipped_files.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/text.hpp"
 #include "strategies/data/packing/packing.hpp"
@@ -80,6 +80,8 @@ WrittenParallelism read_parallelism(const Node& table, Problems& problems) {
   reader.read("use_tp_pp_dp_mapping", p.use_tp_pp_dp_mapping);
   reader.read("context_parallel_size", p.context_parallel_size);
   reader.read("cp_comm_type", p.cp_comm_type);
+  reader.read("expert_model_parallel_size", p.expert_model_parallel_size);
+  reader.read("expert_tensor_parallel_size", p.expert_tensor_parallel_size);
   if (reader.read("zero_stage", p.zero_stage, {0, 1000}) && p.zero_stage > 3)
     reader.problem("zero_stage", fmt::format("expected 0, 1, 2 or 3, found {}", p.zero_stage));
   reader.read("data_parallel_replicate_degree", p.data_parallel_replicate_degree);
@@ -90,8 +92,34 @@ WrittenParallelism read_parallelism(const Node& table, Problems& problems) {
   return out;
 }
 
-RecomputePlan read_recompute(TableReader& run, Problems& problems) {
+namespace {
+
+void read_modules(TableReader& run, RecomputeModules& out) {
+  const Node* written = run.find("recompute_modules");
+  if (!written) return;
+  out = {};
+  const auto* list = std::get_if<Node::Array>(&written->value);
+  if (!list || list->empty())
+    return run.problem("recompute_modules", fmt::format("expected a list of modules, found {}",
+                                                        list ? "none" : describe(*written)));
+  for (const Node& name : *list) {
+    const std::optional<RecomputeModule> module =
+        name.is<std::string>() ? named<RecomputeModule>(name.as<std::string>()) : std::nullopt;
+    if (module)
+      out.add(*module);
+    else
+      run.problem("recompute_modules",
+                  fmt::format("expected {}, found {}", choices<RecomputeModule>(), describe(name)));
+  }
+}
+
+}  // namespace
+
+RecomputePlan read_recompute(TableReader& run, Software& software, Problems& problems) {
   RecomputePlan plan;
+  read_modules(run, software.recompute_modules);
+  run.read("recompute_method", plan.method);
+  run.read("recompute_num_layers", plan.num_layers, {1, 1e4});
   const Node* written = run.find("recompute");
   if (!written) return plan;
   if (!written->is<Node::Table>()) {
@@ -108,11 +136,12 @@ RecomputePlan read_recompute(TableReader& run, Problems& problems) {
 
 namespace {
 
-// A file beside the run, or one that is shipped.
+// A file beside the run, or one that is shipped, by its name.
 std::string beside(const std::string& name, const std::filesystem::path& folder) {
   std::error_code error;
-  for (const std::filesystem::path& where : {folder, data_directory() / "scenarios/data"})
-    if (std::filesystem::is_regular_file(where / name, error)) return (where / name).string();
+  if (std::filesystem::is_regular_file(folder / name, error)) return (folder / name).string();
+  for (const ShippedFile& file : shipped_pictures())
+    if (name == file.name || name == file.path.filename()) return file.path.string();
   return name;
 }
 
@@ -125,6 +154,28 @@ data::DataSet load(const std::string& name, const std::filesystem::path& folder,
   if (is_media_file(found)) return read_media(found, model);
   if (is_lengths_file(name)) return read_lengths(found);
   return generate(read_mixture(found, changes), seed);
+}
+
+// Samples of more tokens are left out: images cannot be cut in the middle (ms-swift's
+// truncation_strategy "delete").
+data::DataSet without_longer(data::DataSet set, std::int64_t max_tokens) {
+  if (max_tokens == 0) return set;
+  data::DataSet out;
+  out.tokens_per_tile = set.tokens_per_tile;
+  out.media.resize(set.media.size());
+  for (const data::SampleSet& part : set.sets) {
+    const std::size_t begin = out.samples.size();
+    for (std::size_t i = part.begin; i < part.end; ++i) {
+      if (set.samples[i].tokens > max_tokens) continue;
+      out.samples.push_back(set.samples[i]);
+      for (std::size_t e = 0; e < set.media.size(); ++e) out.media[e].push_back(set.media[e][i]);
+    }
+    if (out.samples.size() > begin) out.sets.push_back({part.name, begin, out.samples.size()});
+  }
+  if (out.samples.empty())
+    throw UserError("", "data.max_tokens",
+                    fmt::format("every sample has more than {} tokens", max_tokens));
+  return out;
 }
 
 // A pack takes every sample, and ISF keeps some packs: 0 is "not given".
@@ -172,10 +223,12 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
   Data data;
   std::string name;
   std::vector<std::string> changes;
-  std::int64_t max_tiles = 0;
+  std::int64_t max_tiles = 0, max_tokens = 0;
   const bool named = reader.read("set", name);
   if (reader.read("max_tiles", max_tiles))
     changes.push_back(fmt::format("max_tiles={}", max_tiles));
+  if (reader.read("max_tokens", max_tokens))
+    changes.push_back(fmt::format("max_tokens={}", max_tokens));
   reader.read("batching", data.batching);
   reader.read("equal_batch", data.equal_batch);
   reader.read("pack_tiles", data.pack_limits.tiles);
@@ -184,14 +237,17 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
   reader.read("keep_tokens", data.keep_limits.tokens);
   reader.read("steps", data.steps, {0, 1e9});
   const bool is_file = is_lengths_file(name) || is_media_file(beside(name, folder));
+  if (is_file) changes.clear();
   if (max_tiles > 0 && named && is_file)
     reader.problem("max_tiles", "a lengths file is as it is; only mixtures take this");
   if (!named || name.empty()) return data;
   try {
-    std::string what =
-        fmt::format("{} {} seed {}", (folder / name).string(), fmt::join(changes, " "), seed);
+    std::string what = fmt::format("{} {} seed {} up to {}", (folder / name).string(),
+                                   fmt::join(changes, " "), seed, max_tokens);
     if (is_media_file(beside(name, folder))) what += rules_text(model);
-    data.set = files.data_set(what, [&] { return load(name, folder, changes, seed, model); });
+    data.set = files.data_set(what, [&] {
+      return without_longer(load(name, folder, changes, seed, model), is_file ? max_tokens : 0);
+    });
     data.samples = static_cast<double>(data.set->samples.size());
     check_limits(reader, data);
   } catch (const UserError& error) {
@@ -206,7 +262,15 @@ Data read_data(const Node& table, bool lengths_required, const std::filesystem::
                std::uint64_t seed, const Model& model, InputFiles& files, Problems& problems) {
   constexpr Range kSamples{1, 1e15}, kTokens{1, 1e7}, kTiles{0, 1e5};
   TableReader reader(table, "data", problems);
-  if (reader.has("set")) return read_data_set(reader, folder, seed, model, files, problems);
+  if (reader.has("set")) {
+    for (const char* key : {"samples", "tokens", "tokens_per_sample", "tiles_per_sample"})
+      if (reader.has(key)) reader.problem(key, "data.set says it: give one of the two");
+    return read_data_set(reader, folder, seed, model, files, problems);
+  }
+  for (const char* key :
+       {"batching", "pack_tiles", "pack_tokens", "keep_tiles", "keep_tokens", "max_tiles", "steps"})
+    if (reader.has(key))
+      reader.problem(key, "needs data.set: without it all samples are of one size");
   Data data;
   double tokens = 0;
   bool equal_batch = false;

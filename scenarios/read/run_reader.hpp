@@ -23,7 +23,8 @@ struct WrittenParallelism {
 
 WrittenParallelism read_parallelism(const Node& table, Problems& problems);
 // "full", or a table by module.
-RecomputePlan read_recompute(TableReader& run, Problems& problems);
+// Modules of selective recompute are the software's.
+RecomputePlan read_recompute(TableReader& run, Software& software, Problems& problems);
 // `folder`: where a data set's file is looked for; `seed`: of a generated one.
 Data read_data(const Node& table, bool lengths_required, const std::filesystem::path& folder,
                std::uint64_t seed, const Model& model, InputFiles& files, Problems& problems);

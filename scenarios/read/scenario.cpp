@@ -67,11 +67,11 @@ class RunReader {
     read_assumptions(reader);
     if (const Node* times = reader.find("given_times"))
       job_.given_times = read_given_times(*times, problems_);
-    job_.recompute = read_recompute(reader, problems_);
     if (!unresolved_.contains("software"))
       job_.software = read_software(table(reader, "software"), problems_);
     else
       reader.find("software");
+    job_.recompute = read_recompute(reader, job_.software, problems_);
     const std::size_t before_model = problems_.count();
     if (const Node* model = resolved(reader, "model")) {
       job_.model = read_model(*model, "model", problems_);
@@ -79,6 +79,8 @@ class RunReader {
     }
     model_right_ = problems_.count() == before_model && !unresolved_.contains("model");
     reader.read("precision", job_.software.precision.format);
+    if (job_.software.precision.format == NumberFormat::fp32)
+      job_.software.precision.parameter_bytes = job_.software.precision.activation_bytes = kFp32;
     const std::size_t before_data = problems_.count();
     job_.data = read_data(table(reader, "data"), !job_.given_times, out_.file.parent_path(),
                           job_.seed, job_.model, files_, problems_);

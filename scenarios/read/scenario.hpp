@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/tree/node.hpp"
 #include "sim/base/errors.hpp"
 #include "strategies/job/job.hpp"
 
 namespace mllmsim::scenarios {
 
 class InputFiles;
+struct Node;
 
 struct Scenario {
   Job job;                            // everything resolved

@@ -51,12 +51,35 @@ void each_field(Software& s, F field) {
   field("flash_attention_generation", s.flash_attention_generation,
         "the calibration: what it measured", Range{0, 3});
   field("fused_kernels", s.fused_kernels, kFused);
+  field("strided_attention", s.strided_attention,
+        "assumption: flash kernels of eager models want their own layout");
   field("fused_norms", s.fused_norms, kFused);
+  field("recompute_flash_attention", s.recompute_flash_attention,
+        "code: Megatron-Core checkpoints whatever its core attention is");
   field("fused_cross_entropy", s.fused_cross_entropy,
         "documented: Megatron, off unless --cross-entropy-loss-fusion");
+  field("torch_cross_entropy", s.torch_cross_entropy,
+        "code: Megatron's vocab_parallel_cross_entropy, operator by operator");
   field("split_encoders_over_cp", s.split_encoders_over_cp,
         "documented: Megatron's multimodal models encode all images on every cp rank");
   field("cuda_graphs", s.cuda_graphs, "documented: Megatron, off unless --cuda-graph-impl");
+  field("cuda_graph_attention", s.cuda_graph_attention,
+        "documented: Megatron, off unless --cuda-graph-scope attn");
+  field("cuda_graph_router", s.cuda_graph_router,
+        "documented: Megatron, off unless --cuda-graph-scope moe_router");
+  field("moe_token_dispatcher", s.moe_token_dispatcher,
+        "assumption: Megatron's --moe-token-dispatcher-type alltoall; its default, allgather, is "
+        "for tests");
+  field("moe_load_imbalance", s.moe_load_imbalance,
+        "assumption: balanced, as a router's auxiliary loss aims for", Range{1, 1e4});
+  field("moe_expert_capacity_factor", s.moe_expert_capacity_factor,
+        "documented: Megatron, dropless unless --moe-expert-capacity-factor", Range{0, 1e4});
+  field("overlap_moe_expert_parallel_comm", s.overlap_moe_expert_parallel_comm,
+        "documented: Megatron, off unless --overlap-moe-expert-parallel-comm");
+  field("moe_shared_expert_overlap", s.moe_shared_expert_overlap,
+        "documented: Megatron, off unless --moe-shared-expert-overlap");
+  field("moe_fused_grouped_mlp", s.moe_fused_grouped_mlp,
+        "code: Transformer Engine's GroupedLinear launches a product per expert");
   field("fp8_current_scaling", s.precision.fp8_current_scaling,
         "documented: Megatron's --fp8-recipe is delayed unless told otherwise");
   field("fp8_param_gather", s.precision.fp8_param_gather,
@@ -92,13 +115,18 @@ void each_field(Software& s, F field) {
   field("zero3_collectives_per_layer", s.zero3_collectives_per_layer,
         "code: PyTorch's FSDP flattens the parameters of a unit", Range{1, 1000});
   field("zero3_tensor_per_rank", s.zero3_tensor_per_rank,
-        "code: FSDP, and DeepSpeed since 0.5.9, gather into one tensor");
+        "code: FSDP, and DeepSpeed since 0.5.8, gather into one tensor");
+  field("zero3_max_reuse_distance", s.zero3_max_reuse_distance,
+        "code: FSDP recomputes and goes backward within one unit", kUpToParameters);
   field("host_time_per_kernel", s.host_time_per_kernel,
         "estimate: PyTorch's dispatcher and autograd");
   field("host_time_per_pass", s.host_time_per_pass,
         "fit: half of the 1 ms that was chosen for forwards with zero bubble and MegaScale");
   field("grad_accumulation_bytes_per_parameter", s.grad_accumulation_bytes_per_parameter,
         "code: Megatron, unless --no-gradient-accumulation-fusion", kBytes);
+  field("grads_start_empty", s.grads_start_empty,
+        "code: Megatron keeps its main gradients and zeroes them");
+  field("clip_grad", s.clip_grad, "code: Megatron's --clip-grad is 1.0 unless told otherwise");
   field("grad_bytes_per_parameter", s.precision.grad_bytes_per_parameter,
         "code: Megatron's fp32 main gradients, unless --grad-reduce-in-bf16", kBytes);
   field("sharded_grad_bytes_per_parameter", s.precision.sharded_grad_bytes_per_parameter,
@@ -112,6 +140,10 @@ std::string text(bool value) { return value ? "true" : "false"; }
 template <std::integral Integer>
 std::string text(Integer value) {
   return std::to_string(value);
+}
+template <class Enum>
+requires std::is_enum_v<Enum> std::string text(Enum value) {
+  return fmt::format("\"{}\"", name_of(value));
 }
 std::string text(double value) { return fmt::format("{:g}", value); }
 std::string text(Seconds value) { return fmt::format("\"{:g} us\"", value.value * 1e6); }
@@ -130,7 +162,7 @@ Software read_software(const Node& table, Problems& problems) {
   Software software;
   each_field(software, [&](const char* key, auto& member, const char*, Range range = {}) {
     using Member = std::remove_reference_t<decltype(member)>;
-    if constexpr (std::is_same_v<Member, bool>)
+    if constexpr (std::is_same_v<Member, bool> || std::is_enum_v<Member>)
       reader.read(key, member);
     else if constexpr (std::is_arithmetic_v<Member>)
       reader.read(key, member, range);

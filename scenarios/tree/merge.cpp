@@ -125,11 +125,13 @@ void collect(const Node& node, const std::string& key, std::vector<Override>& ou
 }  // namespace
 
 std::string in_full(std::string key) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kShort{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kShort{
       {{"tp", "tensor_model_parallel_size"},
        {"pp", "pipeline_model_parallel_size"},
        {"vpp", "virtual_pipeline_stages"},
        {"cp", "context_parallel_size"},
+       {"ep", "expert_model_parallel_size"},
+       {"etp", "expert_tensor_parallel_size"},
        {"dp", "data_parallel_size"},
        {"mbs", "micro_batch_size"},
        {"gbs", "global_batch_size"}}};

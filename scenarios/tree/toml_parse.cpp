@@ -59,6 +59,10 @@ void refuse_deep_keys(std::string_view text, const std::string& file) {
   }
 }
 
+std::string_view trimmed_start(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+}
+
 }  // namespace
 
 Node parse_toml(std::string_view text, const std::string& file) {
@@ -66,8 +70,10 @@ Node parse_toml(std::string_view text, const std::string& file) {
   try {
     return converted(toml::parse(text, file), file);
   } catch (const toml::parse_error& e) {
-    throw UserError(position_of(e.source(), file).text(), "",
-                    fmt::format("not valid TOML: {}", e.description()));
+    const bool json = trimmed_start(text).starts_with('{');
+    throw UserError(
+        position_of(e.source(), file).text(), "",
+        fmt::format("not valid TOML{}: {}", json ? ", but perhaps JSON" : "", e.description()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scenarios/tree/other_names.hpp"
 #include "sim/base/text.hpp"
 
 namespace mllmsim::scenarios {
@@ -33,7 +34,8 @@ TableReader::~TableReader() {  // NOLINT(bugprone-exception-escape)
   if (!valid_) return;
   for (const auto& [name, node] : table_.as<Node::Table>())
     if (std::find(known_.begin(), known_.end(), name) == known_.end())
-      problems_.add(node.position, full_key(name), "unknown key" + did_you_mean(name, known_));
+      problems_.add(node.position, full_key(name),
+                    "unknown key" + key_meant(full_key(name), did_you_mean(name, known_)));
 }
 
 const Node* TableReader::find(std::string_view key) {

@@ -5,6 +5,7 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/kernel/predecessors.hpp"
+#include "sim/kernel/simulation.hpp"
 
 namespace mllmsim {
 namespace {

@@ -9,9 +9,11 @@
 
 #include "sim/base/enum_names.hpp"
 #include "sim/base/units.hpp"
-#include "sim/kernel/simulation.hpp"
 
 namespace mllmsim {
+
+class Program;
+struct Timeline;
 
 enum class BubbleKind : std::uint8_t {
   dp_all_gather,      // waiting for parameters that the distributed optimizer gathers

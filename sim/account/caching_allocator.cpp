@@ -69,23 +69,24 @@ void CachingAllocator::free(Block block) {
 // larger. The free end of an expandable segment counts with all it can grow by, so others go first.
 CachingAllocator::Block CachingAllocator::find(std::int64_t size, bool small) {
   Pool& pool = pool_of(small);
-  auto at = std::lower_bound(pool.begin(), pool.end(), Free{size, -1, 0});
-  if (at == pool.end()) return kNone;
+  Pool::Place at = pool.lower_bound({size, -1, 0});
+  if (at == Pool::end()) return kNone;
   if (settings_.expandable_segments) {
-    const auto grows = [&](const Free& f) {
+    const auto grows = [&](const FreeBlock& f) {
       const Block next = nodes_[f.block].next;
       return next != kNone && !nodes_[next].mapped;
     };
-    if (grows(*at) && std::next(at) != pool.end() && !grows(*std::next(at))) ++at;
+    const Pool::Place next = pool.next(at);
+    if (grows(pool[at]) && next != Pool::end() && !grows(pool[next])) at = next;
     return take(pool, at);
   }
-  if (size < split_below_ && at->size >= split_below_) return kNone;
-  if (size >= split_below_ && at->size >= size + kLargeSegment) return kNone;
+  if (size < split_below_ && pool[at].size >= split_below_) return kNone;
+  if (size >= split_below_ && pool[at].size >= size + kLargeSegment) return kNone;
   return take(pool, at);
 }
 
-CachingAllocator::Block CachingAllocator::take(Pool& pool, Pool::iterator at) {
-  const Block block = at->block;
+CachingAllocator::Block CachingAllocator::take(Pool& pool, Pool::Place at) {
+  const Block block = pool[at].block;
   pool.erase(at);
   return block;
 }
@@ -202,16 +203,14 @@ void CachingAllocator::absorb(Block into, Block other) {
 
 void CachingAllocator::insert(Block block) {
   const Node& n = nodes_[block];
-  Pool& pool = pool_of(n.small);
-  const Free f{n.size, n.address, block};
-  pool.insert(std::lower_bound(pool.begin(), pool.end(), f), f);
+  pool_of(n.small).insert({n.size, n.address, block});
 }
 
 void CachingAllocator::erase(Block block) {
   const Node& n = nodes_[block];
   Pool& pool = pool_of(n.small);
-  const auto at = std::lower_bound(pool.begin(), pool.end(), Free{n.size, n.address, block});
-  check(at != pool.end() && at->block == block, "a free block is in its pool");
+  const Pool::Place at = pool.lower_bound({n.size, n.address, block});
+  check(at != Pool::end() && pool[at].block == block, "a free block is in its pool");
   pool.erase(at);
 }
 
@@ -258,9 +257,9 @@ bool CachingAllocator::release_large_enough(std::int64_t size, bool small) {
   if (settings_.max_split_size.value == 0 || settings_.expandable_segments) return false;
   Pool& pool = pool_of(small);
   const std::int64_t wanted = std::max(size, split_below_);
-  const auto at = std::lower_bound(pool.begin(), pool.end(), Free{wanted, -1, 0});
-  if (at != pool.end()) {
-    release(at->block);
+  const Pool::Place at = pool.lower_bound({wanted, -1, 0});
+  if (at != Pool::end()) {
+    release(pool[at].block);
     return true;
   }
   std::int64_t released = 0;
@@ -274,8 +273,7 @@ bool CachingAllocator::release_large_enough(std::int64_t size, bool small) {
 bool CachingAllocator::release_unused() {
   const std::int64_t before = reserved_;
   for (Pool& pool : pools_) {
-    const Pool free = pool;  // releasing changes the pool
-    for (const Free& f : free)
+    for (const FreeBlock& f : pool.all())  // releasing changes the pool
       if (settings_.expandable_segments)
         unmap(f.block);
       else if (nodes_[f.block].previous == kNone && nodes_[f.block].next == kNone)
@@ -289,18 +287,18 @@ void CachingAllocator::collect_garbage() {
                                                    static_cast<double>(limit_));
   if (reserved_ <= threshold) return;
   const std::int64_t target = reserved_ - threshold;
-  const auto whole = [&](const Free& f) {
+  const auto whole = [&](const FreeBlock& f) {
     return nodes_[f.block].previous == kNone && nodes_[f.block].next == kNone;
   };
   std::int64_t reclaimed = 0;
   for (bool freed = true; freed && reclaimed < target;) {
     freed = false;
     std::int64_t age = 0, count = 0;
-    for (const Free& f : pools_[0])
+    const std::vector<FreeBlock> free = pools_[0].all();
+    for (const FreeBlock& f : free)
       if (whole(f)) age += allocations_ - nodes_[f.block].freed_at, ++count;
     if (count == 0) return;
-    const Pool free = pools_[0];
-    for (const Free& f : free)
+    for (const FreeBlock& f : free)
       if (whole(f) && (allocations_ - nodes_[f.block].freed_at) * count >= age) {
         reclaimed += f.size;
         release(f.block);

@@ -27,6 +27,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/account/free_blocks.hpp"
 #include "sim/base/units.hpp"
 #include "sim/world/memory_settings.hpp"
 
@@ -57,16 +58,11 @@ class CachingAllocator {
     std::int64_t freed_at = 0;             // count of allocations, for garbage collection
     bool small = false, used = false, mapped = true;
   };
-  struct Free {
-    std::int64_t size = 0, address = 0;
-    Block block = kNone;
-    auto operator<=>(const Free&) const = default;
-  };
-  using Pool = std::vector<Free>;  // sorted
+  using Pool = FreeBlocks;
 
   Pool& pool_of(bool small) { return pools_[small ? 1 : 0]; }
   Block find(std::int64_t size, bool small);
-  Block take(Pool& pool, Pool::iterator at);
+  Block take(Pool& pool, Pool::Place at);
   Block new_segment(std::int64_t size, bool small);
   Block expand(std::int64_t size, bool small);
   Block find_expandable(std::int64_t size, bool small) const;

@@ -14,9 +14,13 @@
 #include <vector>
 
 #include "sim/base/enum_names.hpp"
-#include "sim/kernel/simulation.hpp"
+#include "sim/base/units.hpp"
+#include "sim/kernel/task_kinds.hpp"
 
 namespace mllmsim {
+
+class Program;
+struct Timeline;
 
 // What time on the path goes into. Sends and receives are one transfer; waiting for tp collectives
 // and running a forward again count as such wherever they are part of a task.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/kernel/simulation.hpp"
+
 namespace mllmsim {
 
 namespace {

@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "sim/base/enum_names.hpp"
-#include "sim/kernel/simulation.hpp"
+#include "sim/base/units.hpp"
 #include "sim/world/software.hpp"
 
 namespace mllmsim {
+
+class Program;
+struct Timeline;
 
 struct MemoryPoint {
   Time time{};

@@ -47,9 +47,10 @@ std::string progress_text(const ProgressState& state) {
 }
 
 std::string progress_bar(double fraction, const ProgressState& state) {
-  constexpr int kWidth = 30;
-  const int filled = static_cast<int>(kWidth * fraction);
-  return fmt::format("[{:=<{}}{: <{}}] {}", "", filled, "", kWidth - filled, progress_text(state));
+  constexpr int kBarWidth = 30;
+  const int filled = static_cast<int>(kBarWidth * fraction);
+  return fmt::format("[{:=<{}}{: <{}}] {}", "", filled, "", kBarWidth - filled,
+                     progress_text(state));
 }
 
 Progress::Progress(std::FILE* out) : Progress(out, ::isatty(::fileno(out)) == 1) {}

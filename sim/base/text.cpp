@@ -98,6 +98,12 @@ bool means_another_thing(std::string_view written, std::string_view known) {
     return out;
   };
   const auto a = words(written), b = words(known);
+  // A slip leaves most of each word: "expert_size" is not "tensor_size".
+  if (a.size() == b.size() && a.size() > 1)
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (2 * edit_distance(a[i], b[i]) >
+          std::max<std::size_t>(2, std::max(a[i].size(), b[i].size())))
+        return true;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
     for (const auto& [one, other] : kOtherMeaning)
       if ((a[i] == one && b[i] == other) || (a[i] == other && b[i] == one)) return true;

@@ -15,60 +15,16 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/base/enum_names.hpp"
 #include "sim/base/units.hpp"
+#include "sim/kernel/task_kinds.hpp"
 #include "sim/world/links.hpp"
 
 namespace mllmsim {
 
 using DeviceId = Id<struct DeviceTag>;
 using StreamId = Id<struct StreamTag>;
-using TaskId = Id<struct TaskTag>;
 using TransferId = Id<struct TransferTag>;
 using RouteId = Id<struct RouteTag>;
-
-enum class StreamKind : std::uint8_t {
-  compute,
-  tp,
-  pp_send_next,
-  pp_recv_prev,
-  pp_send_prev,
-  pp_recv_next,
-  dp,
-  // Encoders beside the LLM's pipeline: activations towards the LLM, gradients away from it.
-  encoder_send_next,
-  encoder_recv_prev,
-  encoder_send_prev,
-  encoder_recv_next,
-};
-inline constexpr std::uint32_t kStreamKinds = 11;
-template <>
-struct Names<StreamKind> {
-  static constexpr std::array<std::string_view, kStreamKinds> list{
-      "compute",          "tp", "pp_send_next",      "pp_recv_prev",      "pp_send_prev",
-      "pp_recv_next",     "dp", "encoder_send_next", "encoder_recv_prev", "encoder_send_prev",
-      "encoder_recv_next"};
-};
-
-enum class TaskKind : std::uint8_t {
-  forward,
-  backward,
-  recompute,
-  optimizer,
-  tp_collective,
-  pp_send,
-  pp_recv,
-  dp_all_gather,
-  dp_reduce_scatter,  // or the all-reduce of zero_stage 0
-  sync,               // gradient norm and overflow check: all stages meet before the optimizer
-  host,               // the CPU prepares a pass while the compute stream idles
-};
-template <>
-struct Names<TaskKind> {
-  static constexpr std::array<std::string_view, 11> list{
-      "forward", "backward",      "recompute",         "optimizer", "tp_collective", "pp_send",
-      "pp_recv", "dp_all_gather", "dp_reduce_scatter", "sync",      "host"};
-};
 
 struct Task {
   Time duration{};  // alone on its links

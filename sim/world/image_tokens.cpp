@@ -100,7 +100,7 @@ MediaTokens native_tokens(const Encoder& e, ImageSize size, std::int64_t frames)
       std::max<std::int64_t>(1, (frames + rule.temporal_patch_size - 1) / rule.temporal_patch_size);
   const ImageSize resized = smart_resize(rule, size, frames, patch * merge);
   const std::int64_t length = (resized.height / patch) * (resized.width / patch);
-  return {{{length, times}}, times * length / e.tokens_per_output_token};
+  return {{{length, times}}, image_tokens_of(e, times, times * length)};
 }
 
 }  // namespace

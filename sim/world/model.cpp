@@ -1,6 +1,9 @@
 #include "sim/world/model.hpp"
 
+#include <algorithm>
+
 #include "sim/base/errors.hpp"
+#include "sim/world/rank_parameters.hpp"
 
 namespace mllmsim {
 namespace {
@@ -45,21 +48,28 @@ std::int64_t mlp_values(const Transformer& t, std::int64_t width) {
   return (t.gated_mlp ? 3 : 2) * t.hidden_size * width;
 }
 
+std::int64_t routed_parameters(const Transformer& t) {
+  const Experts& x = t.experts;
+  const std::int64_t in = t.gated_mlp ? 2 : 1;
+  const std::int64_t bias = t.linear_bias ? in * x.moe_intermediate_size + t.hidden_size : 0;
+  return x.num_experts * (mlp_values(t, x.moe_intermediate_size) + bias);
+}
+
 std::int64_t mlp_parameters(const Transformer& t) {
   const std::int64_t h = t.hidden_size, in = t.gated_mlp ? 2 : 1;
   const Experts& x = t.experts;
   if (x.num_experts == 0)
     return mlp_values(t, t.intermediate_size) + (t.linear_bias ? in * t.intermediate_size + h : 0);
-  const std::int64_t bias = t.linear_bias ? in * x.moe_intermediate_size + h : 0;
-  return x.num_experts * (mlp_values(t, x.moe_intermediate_size) + bias) + h * x.num_experts +
+  return routed_parameters(t) + h * x.num_experts +
          mlp_values(t, x.shared_expert_intermediate_size);
 }
 
 std::int64_t block_parameters(const Transformer& t) {
   const std::int64_t h = t.hidden_size;
   std::int64_t n = attention_parameters(t) + mlp_parameters(t);
-  n += (t.post_norms ? 4 : 2) * norm_parameters(t.norm, h);
+  n += t.norms() * norm_parameters(t.norm, h);
   if (t.layer_scale) n += 2 * h;
+  if (t.gated_branches) n += 2;
   if (t.joins_next_token) n += 2 * h * h + 2 * norm_parameters(t.norm, h);
   return n;
 }
@@ -84,7 +94,7 @@ std::int64_t adapter_parameters(const Transformer& t, std::int64_t tp) {
   const std::int64_t qkv = q + 2 * t.num_key_value_heads * t.head_dim;
   const std::int64_t up = (t.gated_mlp ? 2 : 1) * t.intermediate_size;
   std::int64_t values = 0;
-  if (a.qkv) values += h + split(qkv);
+  if (a.qkv) values += (t.cross_attention ? 2 : 1) * h + split(qkv);  // keys have their own input
   if (a.output) values += split(q) + h;
   if (a.up) values += h + split(up);
   if (a.down) values += split(t.intermediate_size) + h;
@@ -94,11 +104,20 @@ std::int64_t adapter_parameters(const Transformer& t, std::int64_t tp) {
   return n;
 }
 
+// Blocks, the latents themselves, and norms of keys and of the output.
+std::int64_t resampler_parameters(const Resampler& r) {
+  if (!r) return 0;
+  const Transformer& t = r.blocks;
+  return t.num_hidden_layers * (block_parameters(t) + norm_parameters(t.norm, t.hidden_size)) +
+         r.latents * t.hidden_size + norm_parameters(t.norm, t.hidden_size);
+}
+
 std::int64_t projector_parameters(const Encoder& e) {
   if (e.projector_sizes.empty()) return 0;
   std::int64_t n = e.projector_norm ? 2 * e.projector_sizes.front() : 0;  // its LayerNorm
   for (std::size_t i = 0; i + 1 < e.projector_sizes.size(); ++i)
-    n += (e.projector_sizes[i] + (e.projector_bias ? 1 : 0)) * e.projector_sizes[i + 1];
+    n += (e.projector_sizes[i] + (e.projector_bias ? 1 : 0)) * e.projector_sizes[i + 1] *
+         (gates(e, i) ? 2 : 1);
   return n * (1 + e.deepstack_features);
 }
 
@@ -111,11 +130,24 @@ std::int64_t encoder_embedding_parameters(const Encoder& e) {
 
 }  // namespace
 
+bool gates(const Encoder& e, std::size_t gemm) {
+  return e.projector_gated && gemm + 3 == e.projector_sizes.size();
+}
+
 bool is_llm(const Model& model, const Layer& layer) {
   return layer.module == model.encoders.size();
 }
 
 namespace {
+
+// Whether images are in the stream that enters a layer of an LLM with cross-attention.
+bool sees_images_before(const Model& model, const Layer& layer) {
+  if (layer.kind == LayerKind::head) return true;
+  if (layer.kind == LayerKind::embedding) return false;
+  for (std::uint32_t i = 0; i < layer.index; ++i)
+    if (blocks_of(model, {LayerKind::block, layer.module, i}).cross_attention) return true;
+  return false;
+}
 
 const OtherBlocks& other_blocks(const Model& model, const Layer& layer) {
   return is_llm(model, layer) ? model.llm.other_blocks : model.encoders[layer.module].other_blocks;
@@ -131,6 +163,19 @@ const Transformer& blocks_of(const Model& model, const Layer& layer) {
   if (const std::size_t kind = block_kind(model, layer))
     return other_blocks(model, layer).kinds[kind - 1];
   return is_llm(model, layer) ? model.llm.blocks : model.encoders[layer.module].blocks;
+}
+
+bool crosses(const Model& model) {
+  const auto& others = model.llm.other_blocks.kinds;
+  return model.llm.blocks.cross_attention ||
+         std::any_of(others.begin(), others.end(),
+                     [](const Transformer& t) { return t.cross_attention; });
+}
+
+std::int64_t image_tokens_of(const Encoder& e, std::int64_t tiles, std::int64_t tokens) {
+  if (e.resampler) return tiles * e.resampler.latents;
+  return e.tokens_per_output_token > 0 ? tokens / e.tokens_per_output_token
+                                       : tiles * e.output_tokens_per_tile;
 }
 
 std::vector<const Transformer*> block_kinds(const Transformer& first, const OtherBlocks& others) {
@@ -163,7 +208,8 @@ std::int64_t parameters(const Model& model, const Layer& layer) {
     case LayerKind::block:
       return block_parameters(t) + adapter_parameters(t, 1);
     case LayerKind::projector:
-      return projector_parameters(model.encoders[layer.module]);
+      return projector_parameters(model.encoders[layer.module]) +
+             resampler_parameters(model.encoders[layer.module].resampler);
     case LayerKind::embedding:
       if (!is_llm(model, layer)) return encoder_embedding_parameters(model.encoders[layer.module]);
       return (model.llm.vocab_size + (t.rotary ? 0 : model.llm.max_position_embeddings)) *
@@ -187,9 +233,35 @@ std::int64_t parameters(const Model& model) {
 
 std::int64_t parameters_per_rank(const Model& model, const Layer& layer, std::int64_t tp) {
   const Transformer& t = blocks_of(model, layer);
+  if (layer.kind == LayerKind::projector) {  // every rank has the whole resampler
+    const Encoder& e = model.encoders[layer.module];
+    return (projector_parameters(e) + tp - 1) / tp + resampler_parameters(e.resampler);
+  }
   if (layer.kind != LayerKind::block) return (parameters(model, layer) + tp - 1) / tp;
   const std::int64_t repeated = repeated_parameters(t, tp);
   return repeated + (block_parameters(t) - repeated + tp - 1) / tp + adapter_parameters(t, tp);
+}
+
+std::int64_t expert_parameters(const Model& model, const Layer& layer) {
+  return layer.kind == LayerKind::block ? routed_parameters(blocks_of(model, layer)) : 0;
+}
+
+RankParameters rank_parameters(const Model& model, const Layer& layer, const Parallelism& p) {
+  const std::int64_t tp = p.tensor_model_parallel_size;
+  const std::int64_t experts = p.experts_apart() ? expert_parameters(model, layer) : 0;
+  if (experts == 0) return {parameters_per_rank(model, layer, tp), 0};
+  const Transformer& t = blocks_of(model, layer);
+  const std::int64_t repeated = repeated_parameters(t, tp);
+  const std::int64_t ranks = std::int64_t{p.expert_model_parallel_size} * p.expert_tensor_ranks();
+  return {repeated + (block_parameters(t) - experts - repeated + tp - 1) / tp +
+              adapter_parameters(t, tp),
+          (experts + ranks - 1) / ranks};
+}
+
+RankParameters trained_rank_parameters(const Model& model, const Layer& layer,
+                                       const Parallelism& p) {
+  if (trained(model, layer)) return rank_parameters(model, layer, p);
+  return {trained_parameters_per_rank(model, layer, p.tensor_model_parallel_size), 0};
 }
 
 std::int64_t matrix_values(const Model& model, const Layer& layer) {
@@ -202,14 +274,14 @@ std::int64_t matrix_values(const Model& model, const Layer& layer) {
           x.num_experts == 0
               ? t.intermediate_size
               : x.num_experts_per_tok * x.moe_intermediate_size + x.shared_expert_intermediate_size;
-      return attention_values(t).all + mlp_values(t, width) + t.hidden_size * x.num_experts +
-             joined;
+      return attention_values(t).all - cross_values(t) + mlp_values(t, width) +
+             t.hidden_size * x.num_experts + joined;
     }
     case LayerKind::projector: {
       const Encoder& e = model.encoders[layer.module];
       std::int64_t n = 0;
       for (std::size_t i = 0; i + 1 < e.projector_sizes.size(); ++i)
-        n += e.projector_sizes[i] * e.projector_sizes[i + 1];
+        n += e.projector_sizes[i] * e.projector_sizes[i + 1] * (gates(e, i) ? 2 : 1);
       return n * (1 + e.deepstack_features);
     }
     case LayerKind::embedding:
@@ -218,6 +290,16 @@ std::int64_t matrix_values(const Model& model, const Layer& layer) {
       return (1 + model.llm.num_nextn_predict_layers) * model.llm.vocab_size * t.hidden_size;
   }
   throw InternalError("unknown layer kind");
+}
+
+std::int64_t cross_values(const Transformer& t) {
+  return t.cross_attention ? 2 * t.hidden_size * t.num_key_value_heads * t.head_dim : 0;
+}
+
+std::int64_t latent_values(const Resampler& r) {
+  const Transformer& t = r.blocks;
+  return t.num_hidden_layers *
+         (attention_values(t).all - cross_values(t) + mlp_values(t, t.intermediate_size));
 }
 
 bool trained(const Model& model, const Layer& layer) {
@@ -242,7 +324,18 @@ bool needs_input_gradient(const Model& model, const Layer& layer) {
   if (t.adapters.lora_rank > 0 && !first) return true;
   if (layer.kind == LayerKind::embedding && !is_llm(model, layer)) return false;
   if (!is_llm(model, layer)) return model.encoders[layer.module].trained;
-  if (layer.kind != LayerKind::embedding && model.llm.trained) return true;
+  return (layer.kind != LayerKind::embedding && model.llm.trained) || images_learn(model);
+}
+
+bool stream_needs_gradient(const Model& model, const Layer& layer) {
+  if (!is_llm(model, layer) || !crosses(model) || model.llm.trained)
+    return needs_input_gradient(model, layer);
+  const bool adapted = layer.kind == LayerKind::head || layer.index > 0;
+  if (adapted && model.llm.blocks.adapters.lora_rank > 0) return true;
+  return images_learn(model) && sees_images_before(model, layer);
+}
+
+bool images_learn(const Model& model) {
   for (const Encoder& e : model.encoders)
     if (e.trained || e.blocks.adapters.lora_rank > 0 ||
         (e.projector_trained && !e.projector_sizes.empty()))

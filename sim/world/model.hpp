@@ -87,6 +87,13 @@ struct Transformer {
   bool qk_norm_per_head =
       false;                // one norm of head_dim for all heads (Qwen3), not over all of them
   bool post_norms = false;  // a norm at the end of each branch as well (Gemma)
+  // Attention and MLP start from the same stream and are added to it together (GPT-NeoX); with one
+  // norm for both (Falcon, Cohere) or one each.
+  bool parallel_residual = false, shared_norm = false;
+  // Queries of the stream, keys and values of image tokens instead (mllama): neither causal nor
+  // rotary.
+  bool cross_attention = false;
+  bool gated_branches = false;  // a learned factor on each branch, the same for all channels
   // Keys a query sees at most, itself and those before it; 0: all.
   std::int64_t sliding_window = 0;
   // Attention stays within pieces of a sequence of this length (windows of a ViT); 0: the whole.
@@ -98,6 +105,7 @@ struct Transformer {
   LatentAttention latent{};
   Adapters adapters{};
 
+  std::int64_t norms() const { return post_norms ? 4 : shared_norm ? 1 : 2; }
   bool replicates_attention(std::int64_t tp) const {
     return uneven_heads == UnevenHeads::replicate && num_attention_heads % tp != 0;
   }
@@ -111,6 +119,16 @@ struct OtherBlocks {
   std::size_t kind(std::uint32_t layer) const {
     return layer < kind_of_layer.size() ? kind_of_layer[layer] : 0;
   }
+};
+
+// Learned queries, `latents` of them for each tile, that see its tokens by cross-attention
+// (perceiver, resampler). Its keys may include the queries themselves.
+struct Resampler {
+  std::int64_t latents = 0;  // 0: none
+  bool sees_latents = false;
+  Transformer blocks;
+
+  explicit operator bool() const { return latents > 0; }
 };
 
 struct Encoder {
@@ -129,6 +147,8 @@ struct Encoder {
   // Projector: norm, then GEMMs projector_sizes[0] -> [1] -> ... on the output tokens; empty: none.
   std::vector<std::int64_t> projector_sizes;
   bool projector_norm = true, projector_bias = true;
+  bool projector_gated = false;  // its last two GEMMs are a SwiGLU, with a third beside the first
+  Resampler resampler{};         // behind the projector, as wide as the LLM
   // DeepStack: as many more projectors, of features of earlier blocks; their tokens are added to
   // the stream after the first LLM blocks, one each.
   std::int64_t deepstack_features = 0;
@@ -165,6 +185,9 @@ struct Layer {
   auto operator<=>(const Layer&) const = default;
 };
 
+// Whether a GEMM of the projector, from 0, is two: of a gate, and of what is gated.
+bool gates(const Encoder& encoder, std::size_t gemm);
+
 bool is_llm(const Model& model, const Layer& layer);
 // What the layer is like; of a module's other layers, its first kind of block.
 const Transformer& blocks_of(const Model& model, const Layer& layer);
@@ -172,6 +195,11 @@ const Transformer& blocks_of(const Model& model, const Layer& layer);
 std::size_t block_kind(const Model& model, const Layer& layer);
 // Every kind of block of a module, the first one first.
 std::vector<const Transformer*> block_kinds(const Transformer& first, const OtherBlocks& others);
+
+// Whether the LLM sees images by cross-attention only: they are no part of its sequences.
+bool crosses(const Model& model);
+// What a sequence that goes with so many encoder tokens in so many tiles has as keys then.
+std::int64_t image_tokens_of(const Encoder& encoder, std::int64_t tiles, std::int64_t tokens);
 
 // All layers in the order data passes through them.
 std::vector<Layer> layers_of(const Model& model);
@@ -181,17 +209,28 @@ std::int64_t parameters(const Model& model);
 // What one of tp ranks holds, rounded up.
 std::int64_t parameters_per_rank(const Model& model, const Layer& layer, std::int64_t tp);
 
+// Of a block's routed experts, all of them; part of parameters().
+std::int64_t expert_parameters(const Model& model, const Layer& layer);
+
 // Values of its matrices that one token is multiplied with: of experts, those it is sent to.
 std::int64_t matrix_values(const Model& model, const Layer& layer);
+// Of cross-attention, those that an image token is multiplied with: keys and values.
+std::int64_t cross_values(const Transformer& shape);
+// Of a resampler: those of all its blocks that one latent is multiplied with.
+std::int64_t latent_values(const Resampler& resampler);
 
 // Whether the layer's own weights are; adapters beside frozen ones are not counted.
 bool trained(const Model& model, const Layer& layer);
 bool has_adapters(const Model& model, const Layer& layer);
 // Of one of tp ranks: all, or the adapters, or none.
 std::int64_t trained_parameters_per_rank(const Model& model, const Layer& layer, std::int64_t tp);
+// Whether image tokens need gradients: something that makes them is trained.
+bool images_learn(const Model& model);
 // Whether a gradient has to flow out of the layer's input:
 // something before it in its chain is trained.
 bool needs_input_gradient(const Model& model, const Layer& layer);
+// The same for the stream alone, without image tokens that go beside it to cross-attention.
+bool stream_needs_gradient(const Model& model, const Layer& layer);
 
 // For tables: "internvit-6b-448.block", "internlm2-20b.head".
 std::string layer_name(const Model& model, const Layer& layer);

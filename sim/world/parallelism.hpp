@@ -10,6 +10,10 @@
 // rank i has pieces i and 2 cp - 1 - i, so that all have the same causal attention to do. Gradients
 // are reduced over dp x cp, and sharding counts both.
 //
+// Experts have groups of their own, cut out of the same tp x cp x dp ranks of a pipeline stage:
+//   rank in the stage = etp + ETP * (ep + EP * edp),
+// ep ranks hold different experts, etp ranks cut each of them, and edp ranks hold the same.
+//
 // Sharded data parallelism (zero_stage 3) shards over dp x cp / data_parallel_replicate_degree
 // neighbours; the groups that this leaves are replicas of each other (HSDP).
 #pragma once
@@ -45,7 +49,9 @@ struct Parallelism {
   int virtual_pipeline_stages = 1;
   int context_parallel_size = 1;
   CpCommType cp_comm_type = CpCommType::p2p;
-  int data_parallel_size = 1;  // derived: GPUs / (tp * cp * pp)
+  int expert_model_parallel_size = 1;
+  int expert_tensor_parallel_size = 0;  // 0: as tensor_model_parallel_size
+  int data_parallel_size = 1;           // derived: GPUs / (tp * cp * pp)
   bool sequence_parallel = false;
   // 0: all-reduce; 1: distributed optimizer; 2: gradients sharded too, so that every micro-batch
   // scatters its own; 3: parameters sharded too (needs pp = 1).
@@ -67,6 +73,19 @@ struct Parallelism {
   }
   // That reduce their gradients together.
   int gradient_ranks() const { return data_parallel_size * context_parallel_size; }
+  int expert_tensor_ranks() const {
+    return expert_tensor_parallel_size == 0 ? tensor_model_parallel_size
+                                            : expert_tensor_parallel_size;
+  }
+  // Whether experts are spread otherwise than the rest of a layer.
+  bool experts_apart() const {
+    return expert_model_parallel_size > 1 || expert_tensor_ranks() != tensor_model_parallel_size;
+  }
+  // That hold the same experts.
+  int expert_data_ranks() const {
+    return tensor_model_parallel_size * gradient_ranks() /
+           (expert_model_parallel_size * expert_tensor_ranks());
+  }
   // That share one copy of what zero_stage shards.
   int shard_ranks() const { return gradient_ranks() / data_parallel_replicate_degree; }
   std::int64_t micro_batches() const {  // of one pipeline in one step

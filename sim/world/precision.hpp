@@ -18,6 +18,7 @@ namespace mllmsim {
 enum class NumberFormat : std::uint8_t {
   bf16,
   fp16,
+  fp32,       // everything is: parameters, activations, gradients, all products
   fp8,        // one scale per tensor (delayed or current scaling)
   fp8_block,  // fp32 scales of 1 x 128 activations and 128 x 128 weights
   mxfp8,      // a power of two for each 32 values
@@ -25,7 +26,7 @@ enum class NumberFormat : std::uint8_t {
 };
 template <>
 struct Names<NumberFormat> {
-  static constexpr std::array<std::string_view, 6> list{"bf16",      "fp16",  "fp8",
+  static constexpr std::array<std::string_view, 7> list{"bf16",      "fp16",  "fp32", "fp8",
                                                         "fp8_block", "mxfp8", "nvfp4"};
 };
 
@@ -40,6 +41,8 @@ constexpr double bytes_of(NumberFormat format) {
     case NumberFormat::bf16:
     case NumberFormat::fp16:
       return 2;
+    case NumberFormat::fp32:
+      return 4;
     case NumberFormat::fp8:
       return 1;
     case NumberFormat::fp8_block:
@@ -52,9 +55,41 @@ constexpr double bytes_of(NumberFormat format) {
   return 2;
 }
 
+// What a kernel reads and writes, or a layer keeps, for each value: so many numbers in the
+// precision of activations, and so many bytes besides. A cast between that precision and fp32 is no
+// work where they are the same.
+struct Traffic {
+  double activations = 0;
+  std::int64_t bytes = 0;
+  bool cast = false;
+
+  constexpr Traffic() = default;
+  constexpr Traffic(std::int64_t fixed) : bytes(fixed) {}  // NOLINT: bytes are a traffic
+  constexpr Traffic(double numbers, std::int64_t fixed) : activations(numbers), bytes(fixed) {}
+
+  constexpr std::int64_t of(std::int64_t values, std::int64_t activation_bytes) const {
+    return values * bytes + static_cast<std::int64_t>(static_cast<double>(values) * activations *
+                                                      static_cast<double>(activation_bytes));
+  }
+};
+constexpr Traffic operator+(Traffic a, Traffic b) {
+  return {a.activations + b.activations, a.bytes + b.bytes};
+}
+constexpr Traffic operator*(std::int64_t n, Traffic t) {
+  return {static_cast<double>(n) * t.activations, n * t.bytes};
+}
+constexpr Traffic operator/(Traffic t, std::int64_t n) {
+  return {t.activations / static_cast<double>(n), t.bytes / n};
+}
+constexpr Traffic as_cast(Traffic t) {
+  t.cast = true;
+  return t;
+}
+
 // Bytes of one value.
 inline constexpr std::int64_t kFp32 = 4;
-inline constexpr std::int64_t kBf16 = 2;   // or fp16
+inline constexpr std::int64_t kHalf = 2;   // bf16 or fp16, whatever activations are
+inline constexpr Traffic kBf16{1., 0};     // an activation: 2 bytes unless a run trains in fp32
 inline constexpr std::int64_t kMask = 1;   // of dropout or attention
 inline constexpr std::int64_t kInt64 = 8;  // of token ids
 
@@ -74,6 +109,9 @@ struct Precision {
   // DeepSpeed's communication_data_type).
   int sharded_grad_bytes_per_parameter = 2;
   int optimizer_bytes_per_parameter = 12;  // fp32 master weights and two Adam moments
+
+  // Of products that are not quantised.
+  NumberFormat plain_format() const { return is_quantised(format) ? NumberFormat::bf16 : format; }
 };
 
 }  // namespace mllmsim

@@ -7,16 +7,66 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <string_view>
 
+#include "sim/base/enum_names.hpp"
 #include "sim/base/units.hpp"
 #include "sim/world/memory_settings.hpp"
 #include "sim/world/precision.hpp"
 
 namespace mllmsim {
 
+// Megatron's --moe-token-dispatcher-type alltoall, and flex with one of its backends:
+//   alltoall   NCCL's all-to-all: a token travels once for each of its experts
+//   deepep     a token travels once to each rank that has one of its experts, and over the network
+//              once to each node (DeepEP); measured
+//   hybridep   the same, by kernels that fill NVLink (NVIDIA's HybridEP), as NCCL's all-to-all does
+enum class TokenDispatcher : std::uint8_t { alltoall, deepep, hybridep };
+template <>
+struct Names<TokenDispatcher> {
+  static constexpr std::array<std::string_view, 3> list{"alltoall", "deepep", "hybridep"};
+};
+
+// What selective recompute runs again (Megatron-Core's --recompute-modules).
+enum class RecomputeModule : std::uint8_t {
+  core_attn,    // attention between its projections
+  layernorm,    // norms that are modules of their own: before latents and before experts
+  mla_up_proj,  // from latents to query, key and value
+  mlp,          // of blocks without experts, with the norm before it
+  moe,          // all of the experts' part
+  moe_act,      // experts' activation
+  shared_experts,
+};
+template <>
+struct Names<RecomputeModule> {
+  static constexpr std::array<std::string_view, 7> list{
+      "core_attn", "layernorm", "mla_up_proj", "mlp", "moe", "moe_act", "shared_experts"};
+};
+
+class RecomputeModules {
+ public:
+  constexpr RecomputeModules() = default;
+  constexpr void add(RecomputeModule m) { bits_ |= 1U << static_cast<unsigned>(m); }
+  constexpr bool has(RecomputeModule m) const { return bits_ >> static_cast<unsigned>(m) & 1U; }
+
+ private:
+  std::uint32_t bits_ = 0;
+};
+
 struct Software {
   Precision precision;
+
+  // Of blocks with selective recompute; core_attn unless told otherwise.
+  RecomputeModules recompute_modules = [] {
+    RecomputeModules m;
+    m.add(RecomputeModule::core_attn);
+    return m;
+  }();
+  // core_attn runs flash attention again too (Megatron-Core); otherwise only unfused attention,
+  // since flash attention recomputes its scores anyway (Megatron-LM before Megatron-Core).
+  bool recompute_flash_attention = true;
 
   // Flash kernels; otherwise separate batched GEMMs, scale-mask-softmax and dropout.
   bool flash_attention = true;
@@ -26,9 +76,15 @@ struct Software {
   // Fused bias, activation, dropout, residual and rotary; otherwise each its own kernel, and
   // attention copies its inputs and output between layouts.
   bool fused_kernels = true;
+  // Without fused kernels: flash attention takes views of the joint tensor all the same, and makes
+  // its output as the next layer reads it (PyTorch's scaled_dot_product_attention).
+  bool strided_attention = false;
   // Cross entropy in two passes over bf16 logits, the second of which leaves their gradient there
   // (Transformer Engine's); otherwise one pass over fp32 logits per operator.
   bool fused_cross_entropy = false;
+  // Cross entropy as PyTorch has it: log-softmax and its gradient, one kernel each, over logits in
+  // the precision they have; of a vocabulary that is not split over tp ranks.
+  bool torch_cross_entropy = false;
   // One kernel per norm (Apex, Transformer Engine, flash-attn);
   // otherwise RMSNorm operator by operator.
   bool fused_norms = true;
@@ -53,6 +109,21 @@ struct Software {
   // Context parallelism: each cp rank encodes 1/cp of the images, and all gather what they become;
   // otherwise every rank encodes all of them.
   bool split_encoders_over_cp = false;
+
+  // How tokens get to experts of other ranks, and their results back.
+  TokenDispatcher moe_token_dispatcher = TokenDispatcher::alltoall;
+  // Rows that the busiest rank's experts get over the mean; all ranks wait for it.
+  double moe_load_imbalance = 1;
+  // Every expert takes so many rows times the mean, dropping or padding; 0: as many as are routed.
+  double moe_expert_capacity_factor = 0;
+  // Exchanges of tokens run beside the passes of another micro-batch, where a backward and a
+  // forward meet.
+  bool overlap_moe_expert_parallel_comm = false;
+  // They run beside the shared experts.
+  bool moe_shared_expert_overlap = false;
+  // Activation and quantisation between an expert's matrices are part of their products, and all
+  // experts of a rank one launch; otherwise each expert's product is launched for itself.
+  bool moe_fused_grouped_mlp = false;
 
   // zero_stage 1 and 2: only the first all-gather of parameters is exposed.
   bool overlap_param_gather = true;
@@ -84,10 +155,13 @@ struct Software {
   // is gathered for itself (DeepSpeed).
   int zero3_prefetch_layers = 1;
   int zero3_collectives_per_layer = 1;
-  // These collectives have a tensor for each rank: every one is copied by a kernel of its own, and
-  // launching those takes host_time_per_kernel each (torch.distributed.all_gather, not
-  // all_gather_into_tensor).
+  // These collectives have a tensor for each rank (torch.distributed.all_gather, not
+  // all_gather_into_tensor). The CPU makes a view for each, and one of the whole before it where
+  // gradients are scattered, and launches a copy: operators of host_time_per_kernel each.
   bool zero3_tensor_per_rank = false;
+  // What a recomputed forward gathered is kept for its backward if fewer parameters than this are
+  // used in between, and gathered again otherwise; 0: always kept.
+  std::int64_t zero3_max_reuse_distance = 0;
 
   // Time the CPU needs to launch one kernel (Python, dispatcher, autograd). It runs ahead of the
   // GPU, so this counts only where a layer's launches take longer than its kernels: small layers,
@@ -95,6 +169,9 @@ struct Software {
   Seconds host_time_per_kernel{8e-6};
   // Layers are replayed as graphs: the GPU does not wait for launches.
   bool cuda_graphs = false;
+  // The same of parts of a layer: attention up to its residual, the router with the norm before it.
+  bool cuda_graph_attention = false;
+  bool cuda_graph_router = false;
   // The same for what comes before the first kernel of a pass, forward or backward: the schedule,
   // buffers, the batch and its masks, autograd. It shows where the CPU waits for transfers between
   // stages (overlap_p2p = false) and so starts every pass from an idle GPU.
@@ -105,6 +182,11 @@ struct Software {
   //   10  a kernel of its own (read 2 + 4, write 4); 6 for fp16 gradients
   //   18  DeepSpeed's bf16 optimizer, which also zeroes bf16 gradients and adds to them
   int grad_accumulation_bytes_per_parameter = 0;
+  // Gradients do not exist until the first micro-batch makes them (PyTorch's zero_grad): that one
+  // adds nothing, and nothing is zeroed.
+  bool grads_start_empty = false;
+  // The gradient's norm is taken over all ranks, which wait for it, and gradients are scaled by it.
+  bool clip_grad = true;
 
   MemorySettings memory;
   Bytes memory_reserve{};  // kept free for what no other name covers

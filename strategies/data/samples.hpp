@@ -44,6 +44,9 @@ struct DataSet {
   // [encoder][sample]; empty: every encoder sees each sample's tiles, all alike.
   std::vector<std::vector<Media>> media{};
   std::int64_t tokens_per_tile = 0;  // LLM tokens that a tile was counted with; 0: not known
+  // [sample]: its one tile is empty. Not known if there are none; then one tile that a sample has
+  // too few tokens for is.
+  std::vector<char> text_only{};
 
   bool operator==(const DataSet&) const = default;
 };

@@ -36,12 +36,25 @@ struct Data {
   std::int64_t steps = 0;  // to simulate, spread evenly over the pass; 0: all
 };
 
-// Recompute of one module, and optionally how many layers of it each pipeline stage recomputes (the
+// Which blocks recompute in full (Megatron's --recompute-method, transformer_block.py):
+//   uniform  all, so many of a module's blocks in a chunk together: one input kept for each so many
+//   block    so many of a module's blocks in a chunk, the first ones; the others not at all
+enum class RecomputeMethod : std::uint8_t { uniform, block };
+template <>
+struct Names<RecomputeMethod> {
+  static constexpr std::array<std::string_view, 2> list{"uniform", "block"};
+};
+
+// Recompute of each module, and optionally how many layers each pipeline stage recomputes (the
 // first ones; the others do not). Empty: all.
 struct RecomputePlan {
   Recompute encoder = Recompute::none;
   Recompute llm = Recompute::none;
   std::vector<int> layers_per_stage;  // counts blocks of any module
+  RecomputeMethod method = RecomputeMethod::uniform;
+  int num_layers = 1;
+
+  bool in_units() const { return method == RecomputeMethod::uniform && num_layers > 1; }
 };
 
 // Instead of a cost model: the times of one chunk, given. One entry: the same on every stage.

@@ -100,6 +100,8 @@ std::vector<std::vector<int>> Communication::groups_of(int rank, Among among) co
       return parts_of(all, p.zero_hpz_partition_size);
     case Among::copies:
       return peers_of(all, p.data_parallel_replicate_degree);
+    case Among::experts:
+      return expert_groups(p, rank);
   }
   return all;
 }
@@ -114,6 +116,8 @@ std::vector<TaskId> Communication::add_collective(int rank, Among among, costs::
                                                   const CollectivePieces& pieces) {
   const Parallelism& p = step_.job().parallelism;
   const std::vector<std::vector<int>> groups = groups_of(rank, among);
+  // The ranks of a replica may be in several groups of experts: all wait for all.
+  if (among == Among::experts) return add_collective(groups, {rank}, op, bytes, pieces);
   std::vector<TaskId> tasks;
   if (step_.replicas() == 1) {
     add_tasks(groups, {rank}, {0}, op, bytes, pieces, tasks);

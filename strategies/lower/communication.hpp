@@ -41,8 +41,9 @@ class Communication {
   std::vector<TaskId> add_collective(int rank, costs::CollectiveOp op, std::int64_t bytes,
                                      const CollectivePieces& pieces = {});
   // Sharded parameters: among the GPUs that share one copy, among so many neighbours of them, or
-  // among those that hold the same shard of different copies.
-  enum class Among : std::uint8_t { shards, neighbours, copies };
+  // among those that hold the same shard of different copies. Experts: among those that hold the
+  // same ones.
+  enum class Among : std::uint8_t { shards, neighbours, copies, experts };
   std::vector<TaskId> add_collective(int rank, Among among, costs::CollectiveOp op,
                                      std::int64_t bytes, const CollectivePieces& pieces = {});
   // Where those groups sit.

@@ -52,7 +52,7 @@ class RankCollectives {
         continue;
       }
       for (const Bucket& bucket : buckets_of(pass))
-        reduce(bucket.parameters, pass,
+        reduce(trained_in_bucket(pass, bucket), pass,
                [&](const PassTasks& tasks) { return tasks.segments[bucket.to - 1].last; });
     }
   }
@@ -73,67 +73,93 @@ class RankCollectives {
     }
   }
 
-  std::int64_t trained_in_chunk(std::uint32_t c) const {
+  RankParameters trained_in_chunk(std::uint32_t c) const {
     const Chunk& chunk = step_.chunk(rank_, c);
     const bool head = !chunk.empty() && chunk.back().layer.kind == LayerKind::head;
-    return parameters_per_gpu(job_, chunk, true) + (head ? tied_copy(step_, rank_) : 0);
+    RankParameters n = parameters_of(job_, chunk, true);
+    n.dense += head ? tied_copy(step_, rank_) : 0;
+    return n;
+  }
+  RankParameters trained_in_bucket(const Pass& pass, const Bucket& bucket) const {
+    RankParameters n;
+    const auto& segments = step_.tasks_of(0, rank_, pass).segments;
+    for (std::uint32_t i = bucket.from; i < bucket.to; ++i) n += trained_in(segments[i]);
+    return n;
+  }
+  RankParameters trained_in(const Segment& segment) const {
+    RankParameters n = parameters_of(job_, segment.layer, true);
+    n.dense += segment.layer.layer.kind == LayerKind::head ? tied_copy(step_, rank_) : 0;
+    return n;
   }
 
   // Of the pass's layers, in the order it runs them.
   std::vector<Bucket> buckets_of(const Pass& pass) const {
     std::vector<std::int64_t> parameters;
     for (const Segment& segment : step_.tasks_of(0, rank_, pass).segments)
-      parameters.push_back(
-          parameters_per_gpu(job_, segment.layer, true) +
-          (segment.layer.layer.kind == LayerKind::head ? tied_copy(step_, rank_) : 0));
+      parameters.push_back(trained_in(segment).all());
     return buckets(parameters, job_.software.bucket_parameters(job_.parallelism.gradient_ranks()));
   }
 
   // What all GPUs have in the end of these layers' trained parameters.
-  std::int64_t gathered_bytes(const std::vector<Chunk>& chunks) const {
-    std::int64_t bytes = 0;
+  RankParameters gathered_bytes(const std::vector<Chunk>& chunks) const {
+    RankParameters bytes;
     for (const Chunk& chunk : chunks)
       for (const PlannedLayer& layer : chunk) bytes += gathered_bytes(layer);
     return bytes;
   }
-  std::int64_t gathered_bytes(const Pass& pass, const Bucket& bucket) const {
-    std::int64_t bytes = 0;
+  RankParameters gathered_bytes(const Pass& pass, const Bucket& bucket) const {
+    RankParameters bytes;
     const auto& segments = step_.tasks_of(0, rank_, pass).segments;
     for (std::uint32_t i = bucket.from; i < bucket.to; ++i)
       bytes += gathered_bytes(segments[i].layer);
     return bytes;
   }
-  std::int64_t gathered_bytes(const PlannedLayer& layer) const {
+  RankParameters gathered_bytes(const PlannedLayer& layer) const {
     const bool head = layer.layer.kind == LayerKind::head;
-    return gathered_layer_bytes(job_, layer, true) +
-           (head ? job_.software.precision.parameter_bytes * tied_copy(step_, rank_) : 0);
+    RankParameters bytes = gathered_layer_bytes(job_, layer, true);
+    bytes.dense += head ? job_.software.precision.parameter_bytes * tied_copy(step_, rank_) : 0;
+    return bytes;
+  }
+
+  // Over the ranks that share them: experts among those that hold the same.
+  template <class Use>
+  void over_ranks(costs::CollectiveOp op, const RankParameters& bytes, const Use& use) {
+    const Parallelism& p = job_.parallelism;
+    if (bytes.dense > 0 && p.gradient_ranks() > 1)
+      use(communication_.add_collective(rank_, op, bytes.dense));
+    if (bytes.experts > 0 && p.expert_data_ranks() > 1)
+      use(communication_.add_collective(rank_, Communication::Among::experts, op, bytes.experts));
   }
 
   template <class TaskOf>
-  void gather(std::int64_t bytes, const Pass& pass, const TaskOf& first_use) {
-    if (bytes == 0) return;
-    const auto tasks = communication_.add_collective(rank_, costs::CollectiveOp::all_gather, bytes);
-    for (int r = 0; r < step_.replicas(); ++r)
-      step_.program().add_dependency(tasks[static_cast<std::size_t>(r)],
-                                     std::invoke(first_use, step_.tasks_of(r, rank_, pass)));
+  void gather(const RankParameters& bytes, const Pass& pass, const TaskOf& first_use) {
+    over_ranks(costs::CollectiveOp::all_gather, bytes, [&](const std::vector<TaskId>& tasks) {
+      for (int r = 0; r < step_.replicas(); ++r)
+        step_.program().add_dependency(tasks[static_cast<std::size_t>(r)],
+                                       std::invoke(first_use, step_.tasks_of(r, rank_, pass)));
+    });
   }
 
+  // The last tasks of it, one per replica.
   template <class TaskOf>
-  std::vector<TaskId> reduce(std::int64_t parameters, const Pass& pass, const TaskOf& last_use) {
-    if (parameters == 0) return {};
+  std::vector<TaskId> reduce(const RankParameters& parameters, const Pass& pass,
+                             const TaskOf& last_use) {
     const bool sharded = job_.parallelism.zero_stage == 2;
     const Precision& precision = job_.software.precision;
     const std::int64_t each =
         sharded ? precision.sharded_grad_bytes_per_parameter : precision.grad_bytes_per_parameter;
-    std::vector<TaskId> tasks =
-        communication_.add_collective(rank_,
-                                      scatters_gradients(job_) ? costs::CollectiveOp::reduce_scatter
-                                                               : costs::CollectiveOp::all_reduce,
-                                      each * parameters);
-    for (int r = 0; r < step_.replicas(); ++r)
-      step_.program().add_dependency(std::invoke(last_use, step_.tasks_of(r, rank_, pass)),
-                                     tasks[static_cast<std::size_t>(r)]);
-    return tasks;
+    std::vector<TaskId> last;
+    over_ranks(scatters_gradients(job_) ? costs::CollectiveOp::reduce_scatter
+                                        : costs::CollectiveOp::all_reduce,
+               {each * parameters.dense, each * parameters.experts},
+               [&](const std::vector<TaskId>& tasks) {
+                 for (int r = 0; r < step_.replicas(); ++r)
+                   step_.program().add_dependency(
+                       std::invoke(last_use, step_.tasks_of(r, rank_, pass)),
+                       tasks[static_cast<std::size_t>(r)]);
+                 last = tasks;
+               });
+    return last;
   }
 
   StepBuilder& step_;
@@ -144,18 +170,20 @@ class RankCollectives {
 
 }  // namespace
 
-std::int64_t trained_on_rank(const StepBuilder& step, int rank) {
-  std::int64_t n = 0;
+RankParameters trained_on_rank(const StepBuilder& step, int rank) {
+  RankParameters n;
   for (const Chunk& chunk : step.plan().stages[static_cast<std::size_t>(rank)])
-    n += parameters_per_gpu(step.job(), chunk, true);
-  return n + tied_copy(step, rank);
+    n += parameters_of(step.job(), chunk, true);
+  n.dense += tied_copy(step, rank);
+  return n;
 }
 
 void add_data_parallel(StepBuilder& step, Communication& communication) {
-  if (step.job().parallelism.gradient_ranks() == 1) return;
+  const Parallelism& p = step.job().parallelism;
+  if (p.gradient_ranks() == 1 && (!p.experts_apart() || p.expert_data_ranks() == 1)) return;
   for (int rank = 0; rank < step.ranks(); ++rank) {
     RankCollectives of_rank(step, communication, rank);
-    if (step.job().parallelism.zero_stage >= 1) of_rank.gather_parameters();
+    if (p.zero_stage >= 1) of_rank.gather_parameters();
     of_rank.reduce_gradients();
   }
 }

@@ -13,6 +13,7 @@
 // at once.
 #pragma once
 
+#include "sim/world/rank_parameters.hpp"
 #include "strategies/lower/communication.hpp"
 #include "strategies/lower/step_builder.hpp"
 
@@ -23,7 +24,7 @@ inline bool in_buckets(const Parallelism& parallelism, int rank, std::uint32_t c
 }
 
 // Trained parameters of all chunks of a rank, on one GPU.
-std::int64_t trained_on_rank(const StepBuilder& step, int rank);
+RankParameters trained_on_rank(const StepBuilder& step, int rank);
 
 void add_data_parallel(StepBuilder& step, Communication& communication);
 

@@ -22,6 +22,18 @@ std::vector<std::vector<int>> dp_groups(const Parallelism& p, int pipeline_rank,
   return groups;
 }
 
+std::vector<std::vector<int>> expert_groups(const Parallelism& p, int pipeline_rank) {
+  const int apart = p.expert_model_parallel_size * p.expert_tensor_ranks();
+  std::vector<std::vector<int>> groups(static_cast<std::size_t>(apart));
+  int in_stage = 0;
+  for (int dp = 0; dp < p.data_parallel_size; ++dp)
+    for (int cp = 0; cp < p.context_parallel_size; ++cp)
+      for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
+        groups[static_cast<std::size_t>(in_stage++ % apart)].push_back(
+            p.rank(tp, dp, pipeline_rank, cp));
+  return groups;
+}
+
 std::vector<std::vector<int>> parts_of(const std::vector<std::vector<int>>& groups, int size) {
   std::vector<std::vector<int>> parts;
   for (const std::vector<int>& group : groups)

@@ -18,6 +18,9 @@ std::vector<std::vector<int>> dp_groups(const Parallelism& parallelism, int pipe
 std::vector<std::vector<int>> dp_groups(const Parallelism& parallelism, int pipeline_rank,
                                         int first, int last);
 
+// GPUs of one pipeline rank that hold the same experts, for each of ep x etp sets of experts.
+std::vector<std::vector<int>> expert_groups(const Parallelism& parallelism, int pipeline_rank);
+
 // Every group cut into parts of `size` neighbours.
 std::vector<std::vector<int>> parts_of(const std::vector<std::vector<int>>& groups, int size);
 // The GPUs that hold the same shard in each of `copies` parts of every group (HSDP).

@@ -15,7 +15,9 @@ std::int64_t updated(const StepBuilder& step, int rank) {
   const auto share = [&](std::int64_t n, int dp) {
     return job.parallelism.zero_stage >= 1 ? (n + dp - 1) / dp : n;
   };
-  std::int64_t n = share(trained_on_rank(step, rank), job.parallelism.shard_ranks());
+  const RankParameters trained = trained_on_rank(step, rank);
+  std::int64_t n = share(trained.dense, job.parallelism.shard_ranks());
+  if (trained.experts > 0) n += share(trained.experts, job.parallelism.expert_data_ranks());
   if (const auto& encoders = step.plan().encoders)
     n += share(encoder_parameters_per_gpu(job, *encoders, rank, true),
                encoder_parallelism(job, *encoders).data_parallel_size);
@@ -40,6 +42,7 @@ void add_optimizer(StepBuilder& step, const CostContext& costs,
   constexpr Bytes kNorm{kFp32};
   Program& program = step.program();
   Task sync;
+  const bool meet = step.job().software.clip_grad;
   if (gpus > 1)
     sync.duration =
         to_time(costs.kernels.collective({costs::CollectiveOp::all_reduce, kNorm, all}).time);
@@ -50,7 +53,10 @@ void add_optimizer(StepBuilder& step, const CostContext& costs,
     for (int rank = 0; rank < step.ranks(); ++rank) {
       const DeviceId device = step.device(replica, rank);
       sync.stream = Program::stream(device, StreamKind::dp);
-      const TaskId met = program.add(sync);
+      Task alone = sync;  // without a norm a rank updates as soon as its own gradients are there
+      alone.duration = {};
+      alone.transfer = Task{}.transfer;
+      const TaskId met = program.add(meet ? sync : alone);
       for (std::uint32_t c = 0; c < step.chunks(); ++c)
         program.add_dependency(
             step.tasks_of(replica, rank, {false, step.micro_batches() - 1, c}).last(), met);

@@ -2,16 +2,23 @@
 
 namespace mllmsim::lower {
 
+RankParameters parameters_of(const Job& job, const PlannedLayer& planned, bool only_trained) {
+  return only_trained ? trained_rank_parameters(job.model, planned.layer, job.parallelism)
+                      : rank_parameters(job.model, planned.layer, job.parallelism);
+}
+
+RankParameters parameters_of(const Job& job, const Chunk& chunk, bool only_trained) {
+  RankParameters n;
+  for (const PlannedLayer& planned : chunk) n += parameters_of(job, planned, only_trained);
+  return n;
+}
+
 std::int64_t parameters_per_gpu(const Job& job, const PlannedLayer& planned, bool only_trained) {
-  const int tp = job.parallelism.tensor_model_parallel_size;
-  return only_trained ? trained_parameters_per_rank(job.model, planned.layer, tp)
-                      : parameters_per_rank(job.model, planned.layer, tp);
+  return parameters_of(job, planned, only_trained).all();
 }
 
 std::int64_t parameters_per_gpu(const Job& job, const Chunk& chunk, bool only_trained) {
-  std::int64_t n = 0;
-  for (const PlannedLayer& planned : chunk) n += parameters_per_gpu(job, planned, only_trained);
-  return n;
+  return parameters_of(job, chunk, only_trained).all();
 }
 
 bool is_quantised(const Job& job, const PlannedLayer& planned) {
@@ -19,12 +26,14 @@ bool is_quantised(const Job& job, const PlannedLayer& planned) {
          mllmsim::is_quantised(job.software.precision.format);
 }
 
-std::int64_t gathered_layer_bytes(const Job& job, const PlannedLayer& planned, bool only_trained) {
+RankParameters gathered_layer_bytes(const Job& job, const PlannedLayer& planned,
+                                    bool only_trained) {
   const Precision& precision = job.software.precision;
-  const std::int64_t n = parameters_per_gpu(job, planned, only_trained);
-  if (precision.fp8_param_gather && is_quantised(job, planned))
-    return scaled(Bytes{n}, bytes_of(precision.format)).value;
-  return precision.parameter_bytes * n;
+  const RankParameters n = parameters_of(job, planned, only_trained);
+  if (!precision.fp8_param_gather || !is_quantised(job, planned))
+    return {precision.parameter_bytes * n.dense, precision.parameter_bytes * n.experts};
+  const double each = bytes_of(precision.format);
+  return {scaled(Bytes{n.dense}, each).value, scaled(Bytes{n.experts}, each).value};
 }
 
 bool scatters_gradients(const Job& job) {

@@ -1,19 +1,24 @@
-// Parameters on one GPU, 1/tp of what its layers have, and how their gradients are reduced.
+// Parameters on one GPU, 1/tp of what its layers have but for experts with ranks of their own, and
+// how their gradients are reduced.
 #pragma once
 
 #include <cstdint>
 
+#include "sim/world/rank_parameters.hpp"
 #include "strategies/job/chunk.hpp"
 #include "strategies/job/job.hpp"
 
 namespace mllmsim::lower {
 
+// By who shares them; per GPU all of it.
+RankParameters parameters_of(const Job& job, const PlannedLayer& layer, bool only_trained);
+RankParameters parameters_of(const Job& job, const Chunk& chunk, bool only_trained);
 std::int64_t parameters_per_gpu(const Job& job, const PlannedLayer& layer, bool only_trained);
 std::int64_t parameters_per_gpu(const Job& job, const Chunk& chunk, bool only_trained);
 
 // What a GPU has of a layer's parameters once they are gathered: products' weights in the format
 // of products if that is what travels.
-std::int64_t gathered_layer_bytes(const Job& job, const PlannedLayer& layer, bool only_trained);
+RankParameters gathered_layer_bytes(const Job& job, const PlannedLayer& layer, bool only_trained);
 // Whether products of the layer are quantised.
 bool is_quantised(const Job& job, const PlannedLayer& layer);
 

@@ -89,20 +89,17 @@ PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
     out.segments.push_back(add_chunk(issuing, pass));
     return out;
   }
-  const auto add = [&](const PlannedLayer& layer) {
+  const Chunk& layers = step_.chunk(issuing.at.rank, pass.chunk);
+  const auto add = [&](std::size_t i) {
     Segment segment =
-        by_stage ? add_layer(issuing, layer, pass) : add_kernels(issuing, layer, pass);
+        by_stage ? add_layer(issuing, layers, i, pass) : add_kernels(issuing, layers, i, pass);
     if (step_.job().parallelism.zero_stage == 3) {
       sharded_.slow_beside_collectives(issuing.device, pass, segment);
       issuing.last = segment.last;
     }
     out.segments.push_back(segment);
   };
-  const Chunk& layers = step_.chunk(issuing.at.rank, pass.chunk);
-  if (pass.forward)
-    std::for_each(layers.begin(), layers.end(), add);
-  else
-    std::for_each(layers.rbegin(), layers.rend(), add);
+  for (std::size_t n = 0; n < layers.size(); ++n) add(pass.forward ? n : layers.size() - 1 - n);
   return out;
 }
 
@@ -147,29 +144,65 @@ Time Passes::gather_time(Bytes bytes) {
 Segment Passes::add_chunk(const Issuing& issuing, const Pass& pass) {
   const auto replica = static_cast<std::size_t>(issuing.at.replica);
   const auto rank = static_cast<std::size_t>(issuing.at.rank);
-  return add_compute(issuing.device, pass,
-                     costs_.plan.chunk(replica, pass.micro_batch, rank, pass.chunk),
+  return add_compute(issuing, pass, costs_.plan.chunk(replica, pass.micro_batch, rank, pass.chunk),
                      step_.chunk(issuing.at.rank, pass.chunk));
 }
 
-Segment Passes::add_layer(const Issuing& issuing, const PlannedLayer& layer, const Pass& pass) {
-  const costs::LayerTotals& t =
-      costs_.plan.layer(static_cast<std::size_t>(issuing.at.replica), pass.micro_batch, layer);
-  ChunkCost cost{t.forward, t.recompute, t.saved, t.working,
-                 t.recompute.time - t.recompute.communication};
-  cost.backward += t.backward;
-  Segment segment = add_compute(issuing.device, pass, cost, {layer});
-  segment.layer = layer;
+const costs::LayerTotals& Passes::totals(const Issuing& issuing, const PlannedLayer& layer,
+                                         const Pass& pass) const {
+  return costs_.plan.layer(static_cast<std::size_t>(issuing.at.replica), pass.micro_batch, layer);
+}
+
+Passes::Deltas Passes::deltas(const Issuing& issuing, const Chunk& layers, std::size_t i,
+                              const Pass& pass, Bytes saved, Bytes working) const {
+  const auto [first, last] = recompute_unit(layers, i);
+  if (pass.forward) return {i == first ? saved.value : 0, 0};
+  if (first == last) return {working.value, -saved.value - working.value};
+  Bytes kept{}, back{};
+  for (std::size_t j = first; j <= last; ++j) {
+    const costs::LayerTotals& t = totals(issuing, layers[j], pass);
+    if (j == first) kept = t.saved;
+    back += t.recomputed + (j == first ? Bytes{} : t.saved);
+    if (j == last) back += t.working - t.recomputed;
+  }
+  return {i == last ? back.value : 0, i == first ? -kept.value - back.value : 0};
+}
+
+Segment Passes::add_layer(const Issuing& issuing, const Chunk& layers, std::size_t i,
+                          const Pass& pass) {
+  const costs::LayerTotals& t = totals(issuing, layers[i], pass);
+  ChunkCost cost{t.forward, t.backward, {}, {}, {}};
+  const auto [first, last] = recompute_unit(layers, i);
+  for (std::size_t j = first; i == last && j <= last; ++j) {
+    const costs::KernelTotals& again = totals(issuing, layers[j], pass).recompute;
+    cost.backward += again;
+    cost.recompute += again.time - again.communication;
+  }
+  Segment segment = add_compute(issuing, pass, cost, {layers[i]});
+  const Deltas memory = deltas(issuing, layers, i, pass, t.saved, t.working);
+  step_.program().add_memory(segment.first, memory.start, memory.end);
+  segment.layer = layers[i];
   return segment;
 }
 
-Segment Passes::add_compute(DeviceId device, const Pass& pass, const ChunkCost& cost,
+// Megatron's combined schedule runs a backward together with the next forward, layer by layer, and
+// the tokens of one are exchanged while the other computes; first forwards and last backwards are
+// alone.
+bool Passes::beside_another(const Position& at) const {
+  if (!step_.job().software.overlap_moe_expert_parallel_comm) return false;
+  const std::vector<Pass>& schedule = step_.schedule(at.rank);
+  if (schedule[at.pass].forward) return at.pass > 0 && !schedule[at.pass - 1].forward;
+  return at.pass + 1 < schedule.size() && schedule[at.pass + 1].forward;
+}
+
+Segment Passes::add_compute(const Issuing& issuing, const Pass& pass, const ChunkCost& cost,
                             const Chunk& layers) {
   const costs::KernelTotals& kernels = pass.forward ? cost.forward : cost.backward;
-  Task task = step_.task_of(pass, device, StreamKind::compute, kind_of(pass),
+  Task task = step_.task_of(pass, issuing.device, StreamKind::compute, kind_of(pass),
                             step_.label(label_of(step_.job().model, layers), ""));
-  task.duration = kernels.time;
-  task.communication = kernels.communication;
+  const Time hidden = beside_another(issuing.at) ? kernels.beside_other_pass : Time{};
+  task.duration = kernels.time - hidden;
+  task.communication = kernels.communication - hidden;
   if (!pass.forward) task.recompute = cost.recompute;
   task.memory_at_start = pass.forward ? cost.saved.value : cost.working.value;
   task.memory_at_end = pass.forward ? 0 : -cost.saved.value - cost.working.value;
@@ -191,38 +224,46 @@ void Passes::hold_up(Issuing& issuing, const Pass& pass, Time beside) {
   issuing.last = step_.add_after(issuing.last, task);
 }
 
-Segment Passes::add_kernels(Issuing& issuing, const PlannedLayer& planned, const Pass& pass) {
-  // Most blocks of a chunk are like the one before: only the first is looked up.
+// Most blocks of a chunk are like the one before: only the first is looked up.
+const costs::LayerCost& Passes::kernels(Issuing& issuing, const PlannedLayer& planned,
+                                        const Pass& pass) {
   costs::LayerCosts& layers = costs_.models.layers;
   if (!issuing.cost || !alike(layers, issuing.cost_of, planned)) {
     issuing.cost = &layers.cost(
         planned.layer, step_.micro_batch(issuing.at.replica, pass.micro_batch), planned.recompute);
     issuing.cost_of = planned;
   }
-  const costs::LayerCost& cost = *issuing.cost;
+  return *issuing.cost;
+}
+
+Segment Passes::add_kernels(Issuing& issuing, const Chunk& layers, std::size_t i,
+                            const Pass& pass) {
+  const PlannedLayer& planned = layers[i];
   Segment segment{{}, {}, planned};
   const char* part = is_llm(step_.job().model, planned.layer) ? "llm " : "encoder ";
+  const bool beside = beside_another(issuing.at);
   const auto add = [&](const costs::TimedKernel& kernel, TaskKind kind) {
     hold_up(issuing, pass, before_kernel_(issuing.at));
     ++issuing.at.kernel;
     Task task = step_.task_of(
         pass, issuing.device, kernel.communication ? StreamKind::tp : StreamKind::compute,
         kernel.communication ? TaskKind::tp_collective : kind, step_.label(part, kernel.name));
-    task.duration = kernel.time;
+    task.duration = kernel.time - (beside ? kernel.beside_other_pass : Time{});
     segment.last = issuing.last = step_.add_after(issuing.last, task);
     if (!segment.first) segment.first = segment.last;
   };
-  if (pass.forward) {
-    for (const costs::TimedKernel& k : cost.forward) add(k, TaskKind::forward);
-  } else {
-    for (const costs::TimedKernel& k : cost.recompute) add(k, TaskKind::recompute);
-    for (const costs::TimedKernel& k : cost.backward) add(k, TaskKind::backward);
-  }
+  const auto [first, last] = recompute_unit(layers, i);
+  for (std::size_t j = first; !pass.forward && i == last && j <= last; ++j)
+    for (const costs::TimedKernel& k : kernels(issuing, layers[j], pass).recompute)
+      add(k, TaskKind::recompute);
+  const costs::LayerCost& cost = kernels(issuing, planned, pass);
+  for (const costs::TimedKernel& k : pass.forward ? cost.forward : cost.backward)
+    add(k, kind_of(pass));
   if (!segment.first)  // nothing to compute here: an empty task keeps the order
     add({"nothing", false, {}, {}, {}}, kind_of(pass));
-  const std::int64_t saved = cost.saved.value, working = cost.working.value;
-  step_.program().add_memory(segment.first, pass.forward ? saved : working, 0);
-  if (!pass.forward) step_.program().add_memory(segment.last, 0, -saved - working);
+  const Deltas memory = deltas(issuing, layers, i, pass, cost.saved, cost.working);
+  step_.program().add_memory(segment.first, memory.start, 0);
+  step_.program().add_memory(segment.last, 0, memory.end);
   return segment;
 }
 

@@ -59,11 +59,23 @@ class Passes {
   TaskId add_start(Issuing& issuing, const Pass& pass);
   Time gather_time(Bytes bytes);
   Segment add_chunk(const Issuing& issuing, const Pass& pass);
-  Segment add_layer(const Issuing& issuing, const PlannedLayer& layer, const Pass& pass);
-  Segment add_compute(DeviceId device, const Pass& pass, const ChunkCost& cost,
+  Segment add_layer(const Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass);
+  // What layer i takes when its pass starts and, negative, gives back when it ends. Blocks that
+  // recompute together take what comes back with the last of them and give it back with the first.
+  struct Deltas {
+    std::int64_t start = 0, end = 0;
+  };
+  Deltas deltas(const Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass,
+                Bytes saved, Bytes working) const;
+  const costs::LayerTotals& totals(const Issuing& issuing, const PlannedLayer& layer,
+                                   const Pass& pass) const;
+  Segment add_compute(const Issuing& issuing, const Pass& pass, const ChunkCost& cost,
                       const Chunk& layers);
+  // Whether the pass runs together with one of another micro-batch.
+  bool beside_another(const Position& at) const;
   void hold_up(Issuing& issuing, const Pass& pass, Time beside);
-  Segment add_kernels(Issuing& issuing, const PlannedLayer& layer, const Pass& pass);
+  Segment add_kernels(Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass);
+  const costs::LayerCost& kernels(Issuing& issuing, const PlannedLayer& layer, const Pass& pass);
 
   StepBuilder& step_;
   ModelledCosts costs_;

@@ -12,6 +12,8 @@ void add(costs::KernelTotals& sum, const costs::KernelTotals& totals, int count)
   sum.time += totals.time * count;
   sum.communication += totals.communication * count;
   sum.flops += totals.flops * static_cast<double>(count);
+  sum.beside_other_pass += totals.beside_other_pass * count;
+  sum.launches += totals.launches * count;
   for (std::size_t s = 0; s < costs::kSources; ++s) sum.by_source[s] += totals.by_source[s] * count;
 }
 
@@ -29,10 +31,11 @@ PlanCosts::PlanCosts(const Plan& plan, costs::LayerCosts& layers)
         std::size_t kind = kind_of(planned);
         if (kind == kinds_.size()) kinds_.push_back({planned, 0});
         ++kinds_[kind].count;
-        if (runs.empty() || runs.back().first != kind)
-          runs.emplace_back(kind, 1);
+        const bool behind = planned.behind > 0;
+        if (runs.empty() || runs.back().kind != kind || runs.back().behind != behind)
+          runs.push_back({kind, 1, behind});
         else
-          ++runs.back().second;
+          ++runs.back().count;
       }
     }
   const std::size_t all = plan.micro_batches.size() * micro_batches_;
@@ -46,22 +49,25 @@ PlanCosts::PlanCosts(const Plan& plan, costs::LayerCosts& layers)
         totals_.push_back(layers.total(kind.planned.layer, mb, kind.planned.recompute));
       for (const auto& runs : chunk_runs_) {
         ChunkCost& cost = costs_.emplace_back();
-        Bytes most{};  // that its backward holds
-        for (const auto& [kind, count] : runs) {
-          const costs::LayerTotals& t = totals_[first + kind];
-          add(cost.forward, t.forward, count);
-          add(cost.backward, t.recompute, count);
-          add(cost.backward, t.backward, count);
-          cost.recompute += (t.recompute.time - t.recompute.communication) * count;
-          cost.saved += t.saved * count;
-          // A layer that no gradient reaches is passed in no time and works with nothing.
-          const bool passed = t.recompute.time + t.backward.time == Time{};
-          most = std::max(most, passed ? cost.saved : cost.saved + t.working);
-        }
+        Bytes unit{}, most{};  // brought back together; that its backward holds
+        for (const Run& run : runs) add_run(cost, unit, most, totals_[first + run.kind], run);
         cost.working = most - cost.saved;
       }
     }
   }
+}
+
+void PlanCosts::add_run(ChunkCost& cost, Bytes& unit, Bytes& most, const costs::LayerTotals& t,
+                        const Run& run) const {
+  add(cost.forward, t.forward, run.count);
+  add(cost.backward, t.recompute, run.count);
+  add(cost.backward, t.backward, run.count);
+  cost.recompute += (t.recompute.time - t.recompute.communication) * run.count;
+  if (!run.behind) cost.saved += t.saved * run.count;
+  unit = run.behind ? unit + (t.saved + t.recomputed) * run.count : t.recomputed;
+  // A layer that no gradient reaches is passed in no time and works with nothing.
+  const bool passed = t.recompute.time + t.backward.time == Time{};
+  most = std::max(most, passed ? cost.saved : cost.saved + unit + t.working - t.recomputed);
 }
 
 std::size_t PlanCosts::kind_of(const PlannedLayer& layer) const {

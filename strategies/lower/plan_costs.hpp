@@ -22,6 +22,7 @@ struct ChunkCost {
   // The most that its backward holds above what the forward saved. Layers give back what they saved
   // as the backward leaves them, so with s_i saved by layer i and w_i that its backward works with,
   //   working = max over i of (s_1 + ... + s_i + w_i) - (s_1 + ... + s_n).
+  // Blocks that recompute together keep one input; w of the last brings back all of them.
   Bytes working{};
   Time recompute{};  // part of the backward, tp waits aside
 };
@@ -56,10 +57,17 @@ class PlanCosts {
   const costs::LayerCosts& layers_;
   std::size_t ranks_, chunks_, micro_batches_;
   std::vector<Kind> kinds_;
-  // Runs of layers of one kind, in order: kind and count, by chunk.
-  std::vector<std::vector<std::pair<std::size_t, int>>> chunk_runs_;
-  std::vector<costs::LayerTotals> totals_;  // by micro-batch and kind
-  std::vector<ChunkCost> costs_;            // by micro-batch and chunk
+  // Layers of one kind in a row.
+  struct Run {
+    std::size_t kind = 0;
+    int count = 0;
+    bool behind = false;  // others that they recompute together with
+  };
+  void add_run(ChunkCost& cost, Bytes& unit, Bytes& most, const costs::LayerTotals& totals,
+               const Run& run) const;
+  std::vector<std::vector<Run>> chunk_runs_;  // in order
+  std::vector<costs::LayerTotals> totals_;    // by micro-batch and kind
+  std::vector<ChunkCost> costs_;              // by micro-batch and chunk
 };
 
 }  // namespace mllmsim::lower

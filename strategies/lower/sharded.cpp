@@ -1,12 +1,51 @@
 #include "strategies/lower/sharded.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/base/errors.hpp"
 #include "strategies/lower/parameters.hpp"
 
 namespace mllmsim::lower {
+namespace {
+
+// For each rank's tensor: a view and a copy; of gradients a view of the whole, one of the part and
+// a copy.
+constexpr int kOperatorsPerGather = 2, kOperatorsPerScatter = 3;
+
+// Of a recomputed block, what its backward gathers once more: matrices with too many parameters
+// between their second forward and their backward, which are twice those behind them.
+struct GatheredAgain {
+  double share = 0;  // of the block's parameters
+  int matrices = 0;
+};
+
+GatheredAgain gathered_again(const Job& job, const PlannedLayer& planned) {
+  const std::int64_t limit = job.software.zero3_max_reuse_distance;
+  if (limit == 0 || planned.recompute != Recompute::full || planned.layer.kind != LayerKind::block)
+    return {};
+  const Transformer& t = blocks_of(job.model, planned.layer);
+  const std::int64_t h = t.hidden_size, heads = t.num_attention_heads * t.head_dim,
+                     mlp = h * t.intermediate_size;
+  const std::array<std::int64_t, 4> matrices = {
+      h * (heads + 2 * t.num_key_value_heads * t.head_dim), heads * h, t.gated_mlp ? 2 * mlp : mlp,
+      mlp};
+  GatheredAgain out;
+  std::int64_t between = 0, all = 0, again = 0;
+  for (auto m = matrices.rbegin(); m != matrices.rend(); ++m) {
+    if (between >= limit) {
+      again += *m;
+      ++out.matrices;
+    }
+    between += 2 * *m;
+    all += *m;
+  }
+  out.share = static_cast<double>(again) / static_cast<double>(all);
+  return out;
+}
+
+}  // namespace
 
 Time ShardedLayers::time_of(Communication::Among among, costs::CollectiveOp op,
                             std::int64_t bytes) {
@@ -30,13 +69,20 @@ void ShardedLayers::slow_beside_collectives(DeviceId device, const Pass& pass, S
   const Job& job = step_.job();
   using Among = Communication::Among;
   Time beside{};
-  if (gathers(!pass.forward))
-    beside = time_of(gathered_among(!pass.forward), costs::CollectiveOp::all_gather,
-                     gathered_layer_bytes(job, segment.layer, false));
+  if (gathers(!pass.forward)) {
+    const RankParameters bytes = gathered_layer_bytes(job, segment.layer, false);
+    beside = time_of(gathered_among(!pass.forward), costs::CollectiveOp::all_gather, bytes.dense);
+    if (shards_experts(bytes))
+      beside += time_of(Among::experts, costs::CollectiveOp::all_gather, bytes.experts);
+  }
   if (!pass.forward) {
-    const std::int64_t bytes = job.software.precision.sharded_grad_bytes_per_parameter *
-                               parameters_per_gpu(job, segment.layer, true);
+    const std::int64_t each = job.software.precision.sharded_grad_bytes_per_parameter;
+    const RankParameters trained = parameters_of(job, segment.layer, true);
+    const std::int64_t bytes = each * trained.dense;
     beside += time_of(Among::shards, costs::CollectiveOp::reduce_scatter, bytes);
+    if (shards_experts(trained))
+      beside +=
+          time_of(Among::experts, costs::CollectiveOp::reduce_scatter, each * trained.experts);
     if (job.parallelism.data_parallel_replicate_degree > 1)
       beside += time_of(Among::copies, costs::CollectiveOp::all_reduce,
                         bytes / job.parallelism.shard_ranks());
@@ -51,15 +97,19 @@ void ShardedLayers::slow_beside_collectives(DeviceId device, const Pass& pass, S
 }
 
 void ShardedLayers::add_collectives() {
-  if (step_.job().parallelism.gradient_ranks() == 1) return;
+  const bool shards_dense = step_.job().parallelism.gradient_ranks() > 1;
+  if (!shards_dense && step_.job().parallelism.expert_data_ranks() == 1) return;
   check(step_.ranks() == 1, "sharded parameters need a single pipeline rank");
   const auto ahead = static_cast<std::size_t>(step_.job().software.zero3_prefetch_layers) + 1;
   const Precision& precision = step_.job().software.precision;
   const Software& software = step_.job().software;
-  CollectivePieces pieces{software.zero3_collectives_per_layer, {}};
-  if (software.zero3_tensor_per_rank)
-    pieces.further = software.host_time_per_kernel *
-                     static_cast<double>(step_.job().parallelism.data_parallel_size);
+  const auto in_pieces = [&](int count, int operators_per_rank) {
+    CollectivePieces pieces{count, {}};
+    if (software.zero3_tensor_per_rank)
+      pieces.further = software.host_time_per_kernel * static_cast<double>(operators_per_rank) *
+                       static_cast<double>(step_.job().parallelism.data_parallel_size);
+    return pieces;
+  };
   Program& program = step_.program();
 
   // The same sequence of layers on every replica: collectives match by position.
@@ -79,11 +129,12 @@ void ShardedLayers::add_collectives() {
     const std::size_t begin = i / (2 * layers) * 2 * layers;
     return begin + 2 * layers - 1 - (i - begin);
   };
-  const auto gather = [&](std::size_t i) {
-    if (!gathers(backward[i])) return;
-    const std::int64_t bytes = gathered_layer_bytes(step_.job(), sequence[0][i].layer, false);
+  const auto gathered = [&](std::size_t i, Communication::Among among, std::int64_t bytes) {
+    const GatheredAgain again =
+        backward[i] ? gathered_again(step_.job(), sequence[0][i].layer) : GatheredAgain{};
     const auto tasks = communication_.add_collective(
-        0, gathered_among(backward[i]), costs::CollectiveOp::all_gather, bytes, pieces);
+        0, among, costs::CollectiveOp::all_gather, bytes + scaled(Bytes{bytes}, again.share).value,
+        in_pieces(software.zero3_collectives_per_layer + again.matrices, kOperatorsPerGather));
     for (std::size_t r = 0; r < tasks.size(); ++r) {
       if (i >= ahead) program.add_dependency(sequence[r][i - ahead].last, tasks[r]);
       program.add_dependency(tasks[r], sequence[r][i].first);
@@ -91,12 +142,17 @@ void ShardedLayers::add_collectives() {
       program.add_memory(sequence[r][last_use(i)].last, 0, -bytes);
     }
   };
-  const auto scatter = [&](std::size_t i) {
-    const std::int64_t bytes = precision.sharded_grad_bytes_per_parameter *
-                               parameters_per_gpu(step_.job(), sequence[0][i].layer, true);
+  const auto gather = [&](std::size_t i) {
+    if (!gathers(backward[i])) return;
+    const RankParameters bytes = gathered_layer_bytes(step_.job(), sequence[0][i].layer, false);
+    if (shards_dense) gathered(i, gathered_among(backward[i]), bytes.dense);
+    if (shards_experts(bytes)) gathered(i, Communication::Among::experts, bytes.experts);
+  };
+  const auto scattered = [&](std::size_t i, Communication::Among among, std::int64_t bytes) {
     if (bytes == 0) return;
     const auto tasks = communication_.add_collective(
-        0, Communication::Among::shards, costs::CollectiveOp::reduce_scatter, bytes, pieces);
+        0, among, costs::CollectiveOp::reduce_scatter, bytes,
+        in_pieces(software.zero3_collectives_per_layer, kOperatorsPerScatter));
     for (std::size_t r = 0; r < tasks.size(); ++r) {
       program.add_dependency(sequence[r][i].last, tasks[r]);
       program.add_memory(sequence[r][i].first, bytes, 0);
@@ -106,6 +162,12 @@ void ShardedLayers::add_collectives() {
     if (p.data_parallel_replicate_degree > 1)  // behind it on the same stream
       communication_.add_collective(0, Communication::Among::copies,
                                     costs::CollectiveOp::all_reduce, bytes / p.shard_ranks());
+  };
+  const auto scatter = [&](std::size_t i) {
+    const std::int64_t each = precision.sharded_grad_bytes_per_parameter;
+    const RankParameters n = parameters_of(step_.job(), sequence[0][i].layer, true);
+    if (shards_dense) scattered(i, Communication::Among::shards, each * n.dense);
+    if (shards_experts(n)) scattered(i, Communication::Among::experts, each * n.experts);
   };
   const std::size_t n = sequence.front().size();
   for (std::size_t i = 0; i < std::min(ahead, n); ++i) gather(i);

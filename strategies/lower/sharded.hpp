@@ -15,6 +15,7 @@
 #include <tuple>
 
 #include "cost_models/kernels/kernel_costs.hpp"
+#include "sim/world/rank_parameters.hpp"
 #include "strategies/lower/communication.hpp"
 #include "strategies/lower/step_builder.hpp"
 
@@ -41,6 +42,10 @@ class ShardedLayers {
     return backward && step_.job().parallelism.zero_hpz_partition_size > 1
                ? Communication::Among::neighbours
                : Communication::Among::shards;
+  }
+  // Experts on ranks of their own are sharded over those that have the same.
+  bool shards_experts(const RankParameters& n) const {
+    return n.experts > 0 && step_.job().parallelism.expert_data_ranks() > 1;
   }
   Time time_of(Communication::Among among, costs::CollectiveOp op, std::int64_t bytes);
 

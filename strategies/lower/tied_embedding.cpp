@@ -47,17 +47,24 @@ void reduce_tied_embedding(StepBuilder& step, Communication& communication) {
     for (int dp = 0; dp < p.data_parallel_size; ++dp)
       for (int cp = 0; cp < p.context_parallel_size; ++cp)
         groups.push_back({p.rank(tp, dp, first, cp), p.rank(tp, dp, last, cp)});
-  const auto tasks =
-      communication.add_collective(groups, {first, last}, costs::CollectiveOp::all_reduce,
-                                   job.software.precision.grad_bytes_per_parameter * parameters);
-  for (const TaskId task : tasks) {
-    const DeviceId device = Program::device_of(step.program().tasks()[task.value].stream);
-    const auto rank = static_cast<int>(device.value) % step.ranks();
-    const auto replica = static_cast<int>(device.value) / step.ranks();
-    for (std::uint32_t c = 0; c < step.chunks(); ++c)
-      step.program().add_dependency(
-          step.tasks_of(replica, rank, {false, step.micro_batches() - 1, c}).last(), task);
+  // Both stages meet first: until then the one that is done waits for the pipeline, not for another
+  // replica.
+  Program& program = step.program();
+  Task meet;
+  meet.kind = TaskKind::sync;
+  meet.label = program.label("tied embedding");
+  for (int replica = 0; replica < step.replicas(); ++replica) {
+    meet.transfer = program.add_transfer();
+    for (const int rank : {first, last}) {
+      meet.stream = Program::stream(step.device(replica, rank), StreamKind::dp);
+      const TaskId met = program.add(meet);
+      for (std::uint32_t c = 0; c < step.chunks(); ++c)
+        program.add_dependency(
+            step.tasks_of(replica, rank, {false, step.micro_batches() - 1, c}).last(), met);
+    }
   }
+  communication.add_collective(groups, {first, last}, costs::CollectiveOp::all_reduce,
+                               job.software.precision.grad_bytes_per_parameter * parameters);
 }
 
 }  // namespace mllmsim::lower

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cost_models/layers/layer_costs.hpp"
+#include "sim/base/errors.hpp"
 #include "strategies/plans/pass.hpp"
 #include "strategies/step/plan_memory.hpp"
 #include "strategies/step/replay.hpp"
@@ -77,6 +78,9 @@ std::vector<Bytes> peak_memory(const Job& job, const CostContext& costs, const M
 
 void adapt_recompute(const Job& job, const CostContext& costs, const MicroBatch& largest,
                      Bytes budget, Plan& plan) {
+  if (job.recompute.in_units())
+    throw UserError("", "recompute_num_layers",
+                    "this strategy chooses single blocks to recompute; use 1");
   const std::size_t ranks = plan.stages.size();
   std::vector<std::vector<Place>> blocks;
   for (const auto& chunks : plan.stages)

@@ -4,6 +4,7 @@
 
 #include "cost_models/layers/layer_costs.hpp"
 #include "sim/account/memory.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/base/progress.hpp"
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/plans/partition.hpp"
@@ -21,6 +22,9 @@ std::vector<Layer> encoder_layers(const Model& model) {
 // Layers in stages of equal time. Several encoders are one chain.
 std::vector<Chunk> cut_encoders(const Job& job, costs::LayerCosts& costs, const MicroBatch& mb,
                                 int pp) {
+  if (job.recompute.in_units() && job.recompute.encoder == Recompute::full)
+    throw UserError("", "recompute_num_layers",
+                    "encoders beside the LLM's pipeline recompute block by block; use 1");
   const std::vector<Layer> layers = encoder_layers(job.model);
   std::vector<Chunk> stages;
   std::size_t at = 0;

@@ -91,7 +91,7 @@ std::vector<std::size_t> least_squares(const Runs& runs, std::size_t parts, doub
            j <= std::min(before.last, l - 1); ++j) {
         const double weight = runs.weight(j, l);
         const double value = before.best[j - before.first] + weight * weight;
-        if (value >= best) continue;
+        if (value >= best * (1 - 1e-9)) continue;  // rounding is no improvement
         best = value;
         from = j;
       }
@@ -166,61 +166,6 @@ std::vector<std::size_t> cut_by_chunks(const std::vector<double>& weights, std::
     end = begin;
   }
   return sizes;
-}
-
-std::vector<std::size_t> even_ranks(const std::vector<double>& weights,
-                                    std::vector<std::size_t> sizes, std::size_t ranks) {
-  std::vector<double> sums(ranks, 0);
-  std::vector<std::size_t> first;  // layer of each part
-  for (std::size_t k = 0, at = 0; k < sizes.size(); at += sizes[k++]) {
-    first.push_back(at);
-    for (std::size_t i = at; i < at + sizes[k]; ++i) sums[k % ranks] += weights[i];
-  }
-  using Value = std::pair<double, double>;
-  const auto value = [&] {
-    Value v{0, 0};
-    for (const double s : sums) v = {std::max(v.first, s), v.second + s * s};
-    return v;
-  };
-  const auto better = [](const Value& a, const Value& b) {
-    constexpr double kLess = 1 - 1e-9;  // rounding is no improvement
-    if (a.first < b.first * kLess) return true;
-    return a.first <= b.first / kLess && a.second < b.second * kLess;
-  };
-  // Layers that go from part k to the next (+1) or come from it (-1).
-  struct Move {
-    std::size_t k = 0;
-    int direction = 0;
-  };
-  const auto shift = [&](const Move& m) {
-    const std::size_t from = m.direction > 0 ? m.k : m.k + 1, to = m.direction > 0 ? m.k + 1 : m.k;
-    const double w = weights[m.direction > 0 ? first[m.k + 1] - 1 : first[m.k + 1]];
-    sums[from % ranks] -= w;
-    sums[to % ranks] += w;
-    --sizes[from];
-    ++sizes[to];
-    if (m.direction > 0)
-      --first[m.k + 1];
-    else
-      ++first[m.k + 1];
-  };
-  for (Value now = value();;) {
-    Move best;
-    Value least = now;
-    for (std::size_t k = 0; k + 1 < sizes.size(); ++k)
-      for (const int direction : {1, -1}) {
-        if (sizes[direction > 0 ? k : k + 1] == 1) continue;
-        shift({k, direction});
-        if (const Value v = value(); better(v, least)) {
-          least = v;
-          best = {k, direction};
-        }
-        shift({k, -direction});
-      }
-    if (best.direction == 0) return sizes;
-    shift(best);
-    now = least;
-  }
 }
 
 }  // namespace mllmsim::plans

@@ -25,9 +25,4 @@ std::vector<std::size_t> balanced_cut(const std::vector<double>& weights, std::s
 std::vector<std::size_t> cut_by_chunks(const std::vector<double>& weights, std::size_t ranks,
                                        std::size_t chunks);
 
-// Part k belongs to rank k % ranks. Moves single layers over cuts as long as that makes the
-// heaviest rank lighter, or ranks more even (sum of squares) with the heaviest as it is.
-std::vector<std::size_t> even_ranks(const std::vector<double>& weights,
-                                    std::vector<std::size_t> sizes, std::size_t ranks);
-
 }  // namespace mllmsim::plans

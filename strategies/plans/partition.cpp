@@ -59,6 +59,31 @@ std::size_t model_stages(const Job& job) {
          static_cast<std::size_t>(p.virtual_pipeline_stages);
 }
 
+namespace {
+
+// A module's blocks in one chunk, one after another.
+class FullRecompute {
+ public:
+  explicit FullRecompute(const RecomputePlan& plan) : plan_(plan) {}
+
+  PlannedLayer next(const Layer& layer, Recompute recompute) {
+    if (recompute != Recompute::full) return {layer, recompute, 0};
+    if (module_ != layer.module) count_ = 0;
+    module_ = layer.module;
+    const int at = count_++;
+    if (plan_.method == RecomputeMethod::block)
+      return {layer, at < plan_.num_layers ? recompute : Recompute::none, 0};
+    return {layer, recompute, static_cast<std::uint16_t>(at % plan_.num_layers)};
+  }
+
+ private:
+  const RecomputePlan& plan_;
+  std::uint16_t module_ = 0;
+  int count_ = 0;
+};
+
+}  // namespace
+
 std::vector<std::vector<Chunk>> stages_from(const Job& job, const std::vector<Layer>& layers,
                                             const std::vector<std::size_t>& sizes) {
   const auto pp = static_cast<std::size_t>(job.parallelism.pipeline_model_parallel_size);
@@ -67,11 +92,12 @@ std::vector<std::vector<Chunk>> stages_from(const Job& job, const std::vector<La
   std::size_t at = 0;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     Chunk& chunk = stages[k % pp].emplace_back();
+    FullRecompute full(job.recompute);
     for (std::size_t i = 0; i < sizes[k]; ++i, ++at) {
       Recompute recompute = recompute_of(job, layers[at]);
       if (!left.empty() && layers[at].kind == LayerKind::block && left[k % pp]-- <= 0)
         recompute = Recompute::none;
-      chunk.push_back({layers[at], recompute});
+      chunk.push_back(full.next(layers[at], recompute));
     }
   }
   check(at == layers.size(), "a cut holds every layer once");
@@ -92,7 +118,7 @@ MicroBatch uniform_micro_batch(const Job& job) {
   mb.samples = samples;
   const auto tiles = std::llround(job.data.tiles_per_sample * static_cast<double>(samples));
   for (const Encoder& e : job.model.encoders) mb.encoders.push_back({{{e.tokens_per_tile, tiles}}});
-  mb.llm.groups = {{job.data.tokens_per_sample, samples}};
+  mb.llm.groups = {{job.data.tokens_per_sample, samples, cross_keys(job.model, mb, samples)}};
   return mb;
 }
 

@@ -106,6 +106,14 @@ TokenBatch media_of_pass(std::span<const data::Media> media, const data::Batches
 
 }  // namespace
 
+std::int64_t cross_keys(const Model& model, const MicroBatch& mb, std::int64_t sequences) {
+  if (!crosses(model)) return 0;
+  std::int64_t keys = 0;
+  for (std::size_t e = 0; e < model.encoders.size(); ++e)
+    keys += image_tokens_of(model.encoders[e], mb.encoders[e].sequences(), mb.encoders[e].tokens());
+  return (keys + sequences - 1) / sequences;
+}
+
 data::Batches batches_of(const Job& job, data::Batching batching) {
   check(job.data.set != nullptr, "only a data set has a pass");
   const Parallelism& p = job.parallelism;
@@ -136,16 +144,29 @@ MicroBatch micro_batch_of(const Model& model, std::span<const data::Sample> samp
   MicroBatch mb;
   mb.samples = static_cast<std::int64_t>(group.size());
   const data::Load load = data::load_of(samples, group, joining);
+  const bool cross = crosses(model);
+  // What a sample's images are as keys, or a mean one's of a padded batch.
+  const auto keys_of = [&](std::span<const data::SampleIndex> of) {
+    std::int64_t keys = 0;
+    for (std::size_t e = 0; cross && e < model.encoders.size(); ++e)
+      for (const data::SampleIndex i : of)
+        keys += media.empty()
+                    ? image_tokens_of(model.encoders[e], samples[i].tiles, 0)
+                    : image_tokens_of(model.encoders[e], media[e][i].sequences, media[e][i].tokens);
+    return keys;
+  };
   mb.encoders.reserve(model.encoders.size());
   for (std::size_t e = 0; e < model.encoders.size(); ++e)
     mb.encoders.push_back(media.empty() ? tiles_of(model.encoders[e], load.tiles)
                                         : media_batch(media[e], group));
   if (joining == data::Joining::padded) {
-    mb.llm.groups = {{load.tokens / mb.samples, mb.samples}};
+    mb.llm.groups = {
+        {load.tokens / mb.samples, mb.samples, (keys_of(group) + mb.samples - 1) / mb.samples}};
     return mb;
   }
   mb.llm.groups.reserve(group.size());
-  for (const data::SampleIndex i : group) mb.llm.groups.push_back({samples[i].tokens, 1});
+  for (const data::SampleIndex& i : group)
+    mb.llm.groups.push_back({samples[i].tokens, 1, keys_of({&i, 1})});
   return mb;
 }
 
@@ -190,7 +211,7 @@ MicroBatch largest_micro_batch(const Job& job, const data::Batches& pass) {
     mb.encoders.push_back(job.data.set->media.empty()
                               ? tiles_of(job.model.encoders[e], most.tiles)
                               : media_of_pass(job.data.set->media[e], pass, larger));
-  mb.llm.groups = {{most.tokens / sequences, sequences}};
+  mb.llm.groups = {{most.tokens / sequences, sequences, cross_keys(job.model, mb, sequences)}};
   return mb;
 }
 
@@ -221,7 +242,8 @@ MicroBatch mean_micro_batch(const Job& job, const data::Batches& pass) {
                            mean(all.tokens())});
     mb.encoders.push_back(sequences_of(counts));
   }
-  mb.llm.groups = {{std::max<std::int64_t>(1, mean(sum.tokens) / mb.samples), mb.samples}};
+  mb.llm.groups = {{std::max<std::int64_t>(1, mean(sum.tokens) / mb.samples), mb.samples,
+                    cross_keys(job.model, mb, mb.samples)}};
   return mb;
 }
 

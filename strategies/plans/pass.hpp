@@ -32,6 +32,9 @@ std::vector<std::vector<MicroBatch>> micro_batches_of(const Job& job, const data
 // Steps to simulate: all of them, or job.data.steps spread evenly over the pass.
 std::vector<std::int64_t> chosen_steps(const Job& job, const data::Batches& pass);
 
+// Image tokens that each of so many sequences sees by cross-attention, on average; 0 without it.
+std::int64_t cross_keys(const Model& model, const MicroBatch& mb, std::int64_t sequences);
+
 // A micro-batch with the most tiles and tokens that any of the pass has: none needs more memory.
 MicroBatch largest_micro_batch(const Job& job, const data::Batches& pass);
 

@@ -9,6 +9,7 @@
 #include "sim/base/hash.hpp"
 #include "sim/base/quantile.hpp"
 #include "strategies/plans/pass.hpp"
+#include "strategies/run/useful_work.hpp"
 #include "strategies/step/plan_memory.hpp"
 
 namespace mllmsim::run {
@@ -137,10 +138,26 @@ void measure_work(const Run& run, Outcome& out) {
     for (std::size_t i = 0; i < costs::kSources; ++i) sources[i] += s.work.kernels.by_source[i];
     time += s.work.kernels.time;
   }
+  if (run.plan.pass) {
+    std::vector<std::int64_t> steps;
+    for (const MeasuredStep& s : run.steps) steps.push_back(s.step);
+    const UsefulWork useful = useful_work(run.job, *run.plan.pass, steps);
+    out.model_flops = useful.flops * (run.weight() / run.step_count());
+    out.tokens_per_s_per_gpu = useful.tokens / to_seconds(run.span()).value / run.gpus();
+  }
   for (std::size_t i = 0; i < costs::kSources; ++i) out.source_shares[i] = sources[i] / time;
   const double available = out.iteration.value * run.gpus() * run.peak.value;
   out.mfu = out.model_flops.value / available;
   out.hfu = out.hardware_flops.value / available;
+  // What is usually said: 6 FLOPs for each of the LLM's parameters and tokens, whatever they are.
+  double parameters_of_llm = 0, tokens = 0;
+  for (const Layer& layer : layers_of(run.job.model))
+    if (is_llm(run.job.model, layer))
+      parameters_of_llm += static_cast<double>(parameters(run.job.model, layer));
+  for (const MeasuredStep& s : run.steps)
+    for (const StepFigures& row : s.replicas)
+      tokens += static_cast<double>(row.llm_tokens) * run.weight() / run.step_count();
+  out.mfu_6nd = 6 * parameters_of_llm * tokens / available;
 }
 
 double gib(Bytes b) { return static_cast<double>(b.value) / (1LL << 30); }
@@ -244,7 +261,7 @@ void measure_data(const Run& run, Outcome& out) {
   out.samples_per_step = samples / run.step_count();
   const double seconds = to_seconds(run.span()).value;
   out.samples_per_s = samples / seconds;
-  out.tokens_per_s_per_gpu = tokens / seconds / run.gpus();
+  if (!run.plan.pass) out.tokens_per_s_per_gpu = tokens / seconds / run.gpus();
   out.samples = run.job.data.samples;
   constexpr double kSecondsPerDay = 86400;
   out.gpu_days = run.gpus() * seconds * out.samples / samples / kSecondsPerDay;

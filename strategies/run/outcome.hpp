@@ -21,7 +21,7 @@
 #include "sim/account/critical_path.hpp"
 #include "sim/account/memory.hpp"
 #include "sim/base/units.hpp"
-#include "sim/kernel/span_kind.hpp"
+#include "sim/kernel/task_kinds.hpp"
 #include "strategies/job/fact.hpp"
 
 namespace mllmsim {
@@ -111,8 +111,9 @@ struct Outcome {
   // Of a pass over a data set; 0 without one. See strategies/data/batching.hpp.
   std::int64_t pass_steps = 0;
   double pad_ratio = 0, dist_ratio_tiles = 0, dist_ratio_tokens = 0;
-  Flops model_flops{}, hardware_flops{};             // of one step, all GPUs
-  double mfu = 0, hfu = 0;                           // 0..1
+  Flops model_flops{}, hardware_flops{};  // of one step, all GPUs; useful, and executed
+  double mfu = 0, hfu = 0;                // 0..1
+  double mfu_6nd = 0;  // by 6 x the LLM's parameters x its tokens, padding included
   std::array<double, kBubbleKinds> bubble_shares{};  // of step time, mean over devices
   // What the kernel times rest on, by Source, as shares of their sum; all 0 if times are given.
   std::array<double, costs::kSources> source_shares{};

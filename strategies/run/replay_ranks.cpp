@@ -1,39 +1,15 @@
 #include "strategies/run/replay_ranks.hpp"
 
-#include <oneapi/tbb/parallel_for.h>
-
 #include <algorithm>
-#include <functional>
 #include <memory>
-#include <numeric>
 
+#include "sim/base/parallel.hpp"
 #include "strategies/plans/pass.hpp"
 
 namespace mllmsim::run {
 namespace {
 
 constexpr std::size_t kStepsAtOnce = 64;
-constexpr std::size_t kSpread = 192, kFullest = 64;  // steps that are replayed
-
-// Indices of the steps to replay, in order.
-std::vector<std::size_t> replayed_steps(const std::vector<MeasuredStep>& steps) {
-  std::vector<std::size_t> out;
-  const std::size_t all = steps.size();
-  if (all <= kSpread + kFullest) {
-    for (std::size_t i = 0; i < all; ++i) out.push_back(i);
-    return out;
-  }
-  std::vector<std::size_t> by_peak(all);
-  std::iota(by_peak.begin(), by_peak.end(), std::size_t{0});
-  std::ranges::stable_sort(by_peak, std::greater{}, [&](std::size_t i) {
-    return *std::max_element(steps[i].peaks.begin(), steps[i].peaks.end());
-  });
-  out.assign(by_peak.begin(), by_peak.begin() + kFullest);
-  for (std::size_t i = 0; i < kSpread; ++i) out.push_back(i * all / kSpread);
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
-}
 
 // The replica whose GPU of this rank was fullest in any step.
 std::size_t fullest_replica(const std::vector<MeasuredStep>& steps, std::size_t ranks,
@@ -74,17 +50,15 @@ std::vector<ReplayedRank> replay_ranks(const Job& job, const Plan& plan,
     for (std::size_t r = 0; r < ranks; ++r)
       replays[r]->step(0, enough_of(plan, static_cast<std::size_t>(out[r].replica)));
   // Ranks are independent, steps are not: some steps at a time, so that threads rarely meet.
-  const std::vector<std::size_t> chosen = replayed_steps(steps);
-  for (std::size_t first = 0; plan.pass && first < chosen.size(); first += kStepsAtOnce) {
-    const std::size_t end = std::min(first + kStepsAtOnce, chosen.size());
+  for (std::size_t first = 0; plan.pass && first < steps.size(); first += kStepsAtOnce) {
+    const std::size_t end = std::min(first + kStepsAtOnce, steps.size());
     std::vector<std::vector<std::vector<MicroBatch>>> some(end - first);
-    tbb::parallel_for(first, end, [&](std::size_t i) {
-      some[i - first] = plans::micro_batches_of(job, *plan.pass, steps[chosen[i]].step);
+    parallel_for(end - first, [&](std::size_t i) {
+      some[i] = plans::micro_batches_of(job, *plan.pass, steps[first + i].step);
     });
-    tbb::parallel_for(std::size_t{0}, ranks, [&](std::size_t r) {
+    parallel_for(ranks, [&](std::size_t r) {
       for (std::size_t i = first; i < end; ++i)
-        replays[r]->step(steps[chosen[i]].step,
-                         some[i - first][static_cast<std::size_t>(out[r].replica)]);
+        replays[r]->step(steps[i].step, some[i - first][static_cast<std::size_t>(out[r].replica)]);
     });
   }
   for (std::size_t r = 0; r < ranks; ++r) {

@@ -1,6 +1,5 @@
 // Every pipeline rank's allocations over the simulated steps, replayed (strategies/step/replay.hpp)
-// on the replica where that rank was fullest. Of a long pass up to 256 steps stand for all: 192
-// spread evenly, and the fullest.
+// on the replica where that rank was fullest.
 #pragma once
 
 #include "strategies/run/measure_step.hpp"

@@ -1,14 +1,15 @@
 #include "strategies/run/simulate.hpp"
 
-#include <oneapi/tbb/enumerable_thread_specific.h>
-#include <oneapi/tbb/parallel_for.h>
-
 #include <chrono>
+#include <memory>
 
 #include "cost_models/calibration/calibrated_costs.hpp"
+#include "cost_models/calibration/calibration.hpp"
 #include "cost_models/kernels/kernel_costs.hpp"
+#include "cost_models/kernels/scaled_costs.hpp"
 #include "cost_models/layers/layer_costs.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/parallel.hpp"
 #include "sim/base/progress.hpp"
 #include "strategies/plans/partition.hpp"
 #include "strategies/plans/pass.hpp"
@@ -31,20 +32,16 @@ std::vector<run::MeasuredStep> measure_pass(const Job& job, const Plan& plan,
   const run::ShownStep shown = shown_step(options);
   std::vector<run::MeasuredStep> measured(steps.size());
   if (options.progress) options.progress->begin(steps.size(), "steps");
-  tbb::enumerable_thread_specific<costs::LayerCosts> thread_layers(
-      [&] { return run::layer_costs(job, costs.kernels); });
-  tbb::parallel_for(tbb::blocked_range<std::size_t>(0, steps.size()),
-                    [&](const tbb::blocked_range<std::size_t>& range) {
-                      const CostContext own{costs.network, costs.kernels, thread_layers.local()};
-                      Plan step_plan = plan;
-                      for (std::size_t i = range.begin(); i < range.end(); ++i) {
-                        step_plan.micro_batches =
-                            plans::micro_batches_of(job, *plan.pass, steps[i]);
-                        measured[i] = run::measure_step(job, step_plan, own, steps[i],
-                                                        i == 0 ? shown : run::ShownStep{});
-                        if (options.progress) options.progress->done(true);
-                      }
-                    });
+  parallel_for(steps.size(), [&]() -> std::function<void(std::size_t)> {
+    const auto layers = std::make_shared<costs::LayerCosts>(run::layer_costs(job, costs.kernels));
+    return [&, layers, step_plan = plan](std::size_t i) mutable {
+      const CostContext own{costs.network, costs.kernels, *layers};
+      step_plan.micro_batches = plans::micro_batches_of(job, *plan.pass, steps[i]);
+      measured[i] =
+          run::measure_step(job, step_plan, own, steps[i], i == 0 ? shown : run::ShownStep{});
+      if (options.progress) options.progress->done(true);
+    };
+  });
   return measured;
 }
 

@@ -11,7 +11,6 @@
 #include <functional>
 
 #include "cost_models/kernels/kernel_costs.hpp"
-#include "cost_models/kernels/scaled_costs.hpp"
 #include "strategies/job/job.hpp"
 #include "strategies/job/plan.hpp"
 #include "strategies/run/outcome.hpp"

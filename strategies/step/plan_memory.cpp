@@ -12,7 +12,8 @@ namespace {
 int communicators(const Parallelism& p) {
   if (p.world_size() == 1) return 0;
   return 1 + (p.tensor_model_parallel_size > 1) + (p.gradient_ranks() > 1) +
-         (p.pipeline_model_parallel_size > 1) + (p.context_parallel_size > 1);
+         (p.pipeline_model_parallel_size > 1) + (p.context_parallel_size > 1) +
+         (p.expert_model_parallel_size > 1) + (p.experts_apart() && p.expert_data_ranks() > 1);
 }
 
 // What weights of quantised products take beside their bf16 ones, by rows and by columns; less
@@ -47,15 +48,21 @@ RankState rank_state(const Job& job, const Plan& plan, int rank) {
   const Parallelism& p = job.parallelism;
   const std::vector<Chunk>& chunks = plan.stages[static_cast<std::size_t>(rank)];
   RankState out;
-  std::int64_t trained = 0;
+  RankParameters all, trained_parts;
   for (const Chunk& chunk : chunks) {
-    out.parameters += lower::parameters_per_gpu(job, chunk, false);
-    trained += lower::parameters_per_gpu(job, chunk, true);
+    all += lower::parameters_of(job, chunk, false);
+    trained_parts += lower::parameters_of(job, chunk, true);
   }
   const std::int64_t copied = lower::copied_embedding(job, chunks);
-  out.parameters += copied;
-  if (job.model.llm.trained) trained += copied;
-  out.held = model_state(out.parameters, trained, p.shard_ranks(), p.zero_stage, job.software);
+  all.dense += copied;
+  if (job.model.llm.trained) trained_parts.dense += copied;
+  out.parameters = all.all();
+  const std::int64_t trained = trained_parts.all();
+  out.held =
+      model_state(all.dense, trained_parts.dense, p.shard_ranks(), p.zero_stage, job.software);
+  if (all.experts > 0)
+    out.held += model_state(all.experts, trained_parts.experts, p.expert_data_ranks(), p.zero_stage,
+                            job.software);
   out.held[Holding::weights] += quantised_copies(job, plan, rank);
   if (plan.encoders) {
     const std::int64_t n = lower::encoder_parameters_per_gpu(job, *plan.encoders, rank, false);

@@ -55,7 +55,7 @@ void RankReplay::add_rows(const Job& job, const Chunk& chunk) {
         block_kind(model_, rows_.back().planned.layer) == block_kind(model_, p.layer) &&
         rows_.back().planned.recompute == p.recompute;
     if (!like) {
-      rows_.push_back({p, 0, {}});
+      rows_.push_back({p, 0, job.recompute.in_units() ? job.recompute.num_layers : 1, {}});
       if (job.parallelism.zero_stage == 3)
         rows_.back().gathered = Bytes{lower::parameters_per_gpu(job, p, false) *
                                       job.software.precision.parameter_bytes};
@@ -116,8 +116,9 @@ bool RankReplay::forward(const MicroBatch& mb, std::uint32_t chunk, std::vector<
         passing_.resize(rows_[row].gathered.value > 0 ? 1 : 0);
         free_last(passing_, passing_.size());
       }
-      for (const Bytes bytes : t.saved)
-        if (!allocate(bytes, saved)) return false;
+      if (rows_[row].starts_unit(i))
+        for (const Bytes bytes : t.saved)
+          if (!allocate(bytes, saved)) return false;
     }
   }
   return allocate(output(mb, chunk), saved);
@@ -130,10 +131,13 @@ bool RankReplay::backward(const MicroBatch& mb, std::uint32_t chunk, std::vector
     for (int i = 0; i < rows_[row].count; ++i) {
       if (i < kReplayed) {
         if (!allocate(rows_[row].gathered, passing_)) return false;
+        for (int others = std::min(rows_[row].unit, rows_[row].count) - 1; others > 0; --others)
+          for (const Bytes bytes : t.forward)
+            if (!allocate(bytes, passing_)) return false;
         for (const Bytes bytes : t.backward)
           if (!allocate(bytes, passing_)) return false;
       }
-      free_last(saved, t.saved.size());
+      if (rows_[row].starts_unit(i)) free_last(saved, t.saved.size());
       free_last(passing_, passing_.size());
     }
   }
@@ -142,13 +146,15 @@ bool RankReplay::backward(const MicroBatch& mb, std::uint32_t chunk, std::vector
 
 bool RankReplay::step(std::int64_t number, const std::vector<MicroBatch>& micro_batches) {
   if (ran_out_) return false;
-  const int ranks = static_cast<int>(plan_.stages.size());
-  const int chunks = static_cast<int>(chunk_rows_.size());
-  std::vector<std::vector<Block>> saved(micro_batches.size() * chunk_rows_.size());
-  for (const Pass& pass : schedule(plan_.schedule, ranks, chunks,
-                                   static_cast<std::int64_t>(micro_batches.size()), rank_)) {
+  if (saved_.size() != micro_batches.size() * chunk_rows_.size()) {
+    saved_.resize(micro_batches.size() * chunk_rows_.size());
+    passes_ = schedule(plan_.schedule, static_cast<int>(plan_.stages.size()),
+                       static_cast<int>(chunk_rows_.size()),
+                       static_cast<std::int64_t>(micro_batches.size()), rank_);
+  }
+  for (const Pass& pass : passes_) {
     const MicroBatch& mb = micro_batches[pass.micro_batch];
-    std::vector<Block>& kept = saved[pass.micro_batch * chunk_rows_.size() + pass.chunk];
+    std::vector<Block>& kept = saved_[pass.micro_batch * chunk_rows_.size() + pass.chunk];
     if (pass.forward ? forward(mb, pass.chunk, kept) : backward(mb, pass.chunk, kept)) continue;
     ran_out_ = {number,
                 static_cast<int>(pass.micro_batch),

@@ -9,8 +9,9 @@
 //   backward   what recomputes and gradients, until the layer is done; then what was saved is freed
 //
 // and at the end of a step the optimizer's copies. Tensors that pass in a row of like layers are
-// replayed for the first of them: the others find the blocks that it gave back. Left out: encoders
-// beside the pipeline (plan.encoders), whose ranks are not replayed.
+// replayed for the first of them: the others find the blocks that it gave back. Of blocks that
+// recompute together those of one kind count, so a unit of two kinds keeps an input more. Left out:
+// encoders beside the pipeline (plan.encoders), whose ranks are not replayed.
 #pragma once
 
 #include <optional>
@@ -19,6 +20,7 @@
 
 #include "cost_models/layers/layer_costs.hpp"
 #include "sim/account/caching_allocator.hpp"
+#include "sim/kernel/schedule.hpp"
 #include "strategies/job/job.hpp"
 #include "strategies/job/plan.hpp"
 
@@ -47,7 +49,10 @@ class RankReplay {
   struct Row {  // of like layers
     PlannedLayer planned;
     int count = 0;
+    int unit = 1;      // that recompute together
     Bytes gathered{};  // zero_stage 3: its parameters while it runs
+
+    bool starts_unit(int i) const { return planned.recompute != Recompute::full || i % unit == 0; }
   };
   struct Key {
     std::uint32_t row = 0;
@@ -78,6 +83,8 @@ class RankReplay {
   std::unordered_map<Key, costs::LayerTensors, KeyHash> known_;
   costs::LayerTensors latest_;  // of one that is not remembered
   std::vector<Block> held_, passing_;
+  std::vector<std::vector<Block>> saved_;  // by micro-batch and chunk; empty between steps
+  std::vector<Pass> passes_;               // of a step with so many micro-batches
   Bytes asked_{};
   std::optional<RanOut> ran_out_;
 };

@@ -2,11 +2,11 @@
 // What is measured starts after the files were read, but for Point_Resolved, which reads them from
 // memory as a sweep does.
 #include <benchmark/benchmark.h>
-#include <oneapi/tbb/global_control.h>
 
 #include "results/sweep/run_sweep.hpp"
 #include "scenarios/files/input_files.hpp"
 #include "scenarios/read/scenario.hpp"
+#include "sim/base/parallel.hpp"
 #include "strategies/run/simulate.hpp"
 #include "tests/bench/bench.hpp"
 
@@ -31,7 +31,7 @@ class BenchJob {
 };
 
 void simulated(benchmark::State& state, const std::string& run, const Overrides& overrides) {
-  const tbb::global_control one_core(tbb::global_control::max_allowed_parallelism, 1);
+  const ThreadLimit one_core(1);
   const BenchJob job(run, overrides);
   Seconds planning{};
   std::int64_t steps = 0;
@@ -68,7 +68,7 @@ void growth(const char* name, const std::string& run, const Overrides& overrides
 
 // As a sweep runs a point: resolved from files already read, simulated, nothing kept.
 void Point_Resolved(benchmark::State& state) {
-  const tbb::global_control one_core(tbb::global_control::max_allowed_parallelism, 1);
+  const ThreadLimit one_core(1);
   scenarios::InputFiles files;
   const auto file = scenarios::run_file("internvl-6b-20b-a100x32");
   std::int64_t point = 0;
@@ -109,6 +109,9 @@ const bool kRegistered = [] {
          [](std::int64_t dp) {
            return Overrides{"cluster.nodes=" + text(dp), "gbs=" + text(128 * dp)};
          });
+  growth("Growth_OptimusMicroBatches", "internvl-6b-20b-a100x32",
+         {"strategy.name=optimus", "mbs=1", "tp=8", "pp=2"}, {39, 156, 624, 2500},
+         [](std::int64_t micro_batches) { return Overrides{"gbs=" + text(2 * micro_batches)}; });
   return true;
 }();
 

@@ -51,6 +51,17 @@ class Columns(unittest.TestCase):
             with self.subTest(table=table):
                 self.assertCountEqual(KEYS + listed(table, kinds), self.columns(f"run/{table}.parquet"))
 
+    def test_tables_of_a_sweep(self):
+        self.mllmsim("run", "llama-3-8b-a100x8", "-o", "run")
+        self.mllmsim("sweep", "llama-3-8b-a100x8", "--vary", "pp=1,2", "--vary", "cluster=a100-80g-4x200,h100-1x8", "-o", "sweep")
+        text = (ROOT / "results/README.md").read_text()
+        listed_here = text.split("| sweeps: ")[1].split("\n\n")[0]
+        for table, own in (("runs", ["point", "parallelism.pipeline_model_parallel_size"]), ("stages", ["point"])):
+            extra = set(self.columns(f"sweep/{table}.parquet")) - set(self.columns(f"run/{table}.parquet"))
+            self.assertEqual(extra, set(own))
+            for name in own:
+                self.assertIn(f"`{name}`", listed_here)
+
     def test_validation(self):
         self.mllmsim("validate", "korthikanti-figure1", "--out", "v.parquet")
         self.assertCountEqual(listed("validation", []), self.columns("v.parquet"))

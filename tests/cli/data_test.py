@@ -77,7 +77,7 @@ class Data(unittest.TestCase):
             (["data.max_tiles=1"], "data.max_tiles: a lengths file is as it is"),
             (["data.set=internvl-1.3m"], "data.set: "),
             (["data.batching=isff"], "did you mean \"isf\"?"),
-            (["data.tokens_per_sample=5"], "data.tokens_per_sample: unknown key"),
+            (["data.tokens_per_sample=5"], "data.tokens_per_sample: data.set says it"),
             (["parallelism.global_batch_size=51200"], "do not fill one step"),
             (["strategy.name=zero3"], "zero3 needs"),
         ]:

@@ -55,6 +55,37 @@ class Friendly(unittest.TestCase):
     def compare(self, *arguments):
         return json.loads(self.mllmsim("compare", *arguments, "--json").stdout)["runs"]
 
+    def test_run_says_what_would_fit_each_simulated(self):
+        (self.dir / "eight_b.toml").write_text(
+            'model = "llama-3-8b"\ncluster = { base = "h100-8x400" }\n[parallelism]\nzero_stage = 1\nmicro_batch_size = 2\n'
+            'global_batch_size = 64\n[data]\nsamples = 1e6\ntokens_per_sample = 8192\n')
+        run = json.loads(self.mllmsim("run", "eight_b.toml", "--json").stdout)["runs"][0]
+        self.assertFalse(run["fits"])
+        self.assertIn("activations", run["reason"])  # what is biggest
+        times = [row["iteration_s"] for row in run["would_fit"] if "tokens" not in row["change"]]
+        self.assertEqual(times, sorted(times))
+        for row in run["would_fit"]:
+            alone = json.loads(self.mllmsim("run", "eight_b.toml", *row["change"].split(), "--json").stdout)["runs"][0]
+            self.assertTrue(alone["fits"], row)
+            self.assertEqual(alone["iteration_s"], row["iteration_s"])
+        self.assertIn("recompute=full", [row["change"] for row in run["would_fit"]])
+        # The longest samples of a multiple of 64 tokens that fit: 64 more do not.
+        longest = [row["change"] for row in run["would_fit"] if "tokens_per_sample" in row["change"]]
+        self.assertEqual(len(longest), 1)
+        tokens = int(longest[0].split("=")[1])
+        more = json.loads(self.mllmsim("run", "eight_b.toml", f"data.tokens_per_sample={tokens + 64}", "--json").stdout)["runs"][0]
+        self.assertFalse(more["fits"])
+        self.assertIn("would fit with", self.mllmsim("run", "eight_b.toml").stdout)
+
+    def test_samples_longer_than_max_tokens_are_left_out_of_a_file(self):
+        (self.dir / "longest.csv").write_text("vit_num,token_num\n" + "1,300\n" * 60 + "1,900\n" * 20)
+        (self.dir / "longest.toml").write_text(
+            'model = { llm = "qwen2.5-7b", encoders = [{ base = "internvit-300m-448", projector = "mlp2", pixel_shuffle = 0.5 }] }\n'
+            'cluster = "h100-8x400"\nrecompute = "full"\ndata = { set = "longest.csv" }\n[parallelism]\nglobal_batch_size = 8\n')
+        samples = [json.loads(self.mllmsim("run", "longest.toml", *keys, "--json").stdout)["runs"][0]["samples"]
+                   for keys in ([], ["data.max_tokens=512"])]
+        self.assertEqual(samples, [80, 60])
+
     def test_a_model_of_a_run_file_is_named_after_it(self):
         self.assertEqual([self.row(name).model for name in ("small", "large")], ["small", "large"])
 
@@ -87,11 +118,30 @@ class Friendly(unittest.TestCase):
         row = self.row("large")
         self.assertAlmostEqual(row.days, row.gpu_days / row.gpus)
         text = self.mllmsim("run", "large.toml", "--price-per-gpu-hour", 2.5, "-o", "x").stdout
-        self.assertRegex(text, r"wall clock +[0-9.]+ (days|hours|minutes) on 8 GPUs")
+        self.assertRegex(text, r"wall clock +[0-9.]+ (hours|minutes|seconds) on 8 GPUs")
         self.assertRegex(text, r"cost +[0-9.,]+ +price +2\.5 per GPU-hour")
         compared = json.loads(self.mllmsim("compare", "large", "--json", "--price-per-gpu-hour", 2.5).stdout)["runs"][0]
         self.assertAlmostEqual(compared["cost"], row.gpu_days * 24 * 2.5)
         self.assertIn("--price-per-gpu-hour", self.mllmsim("run", "large.toml", "--price-per-gpu-hour", 0, code=2).stderr)
+
+    def test_days_and_cost_beside_gpu_days_everywhere(self):
+        price = ["--price-per-gpu-hour", 2.5]
+        cost = lambda row: row["gpu_days"] * 24 * 2.5
+        sweep = ["sweep", "large.toml", "--vary", "tp=1,3", "-o", "priced", *price]
+        self.assertRegex(self.mllmsim(*sweep).stdout, r"GPU-days +days +cost")
+        points = json.loads(self.mllmsim(*sweep, "--json").stdout)["points"]
+        self.assertEqual([point["cost"] for point in points], [cost(points[0]), None])
+        e = json.loads(self.mllmsim("explain", "large.toml", "--json", *price).stdout)
+        self.assertEqual([e["cost"], e["days"]], [cost(e), e["gpu_days"] / 8])
+        self.assertTrue(all(r["cost"] == cost(r) for r in e["remedies"] if "gpu_days" in r))
+        text = self.mllmsim("explain", "large.toml", *price).stdout
+        self.assertRegex(text, r"GPU-days \([0-9.]+ seconds on 8 GPUs\)")
+        self.assertRegex(text, r"what would help +gain +iteration s +GPU-days +cost")
+        self.mllmsim("report", "large", "large-tp2", "-o", "priced.html", *price)
+        self.assertIn('<th scope="col">cost</th>', (self.dir / "priced.html").read_text())
+        self.mllmsim("report", "priced", "-o", "points.html", *price)
+        self.assertRegex((self.dir / "points.html").read_text(), r"seconds on 8 GPUs, cost [0-9.]+\)")
+        self.assertIn("--price", self.mllmsim("sweep", "large.toml", "--vary", "tp=1", "--price-per-gpu-hour", -1, code=2).stderr)
 
     def test_a_step_says_how_many_samples_it_has(self):
         self.assertEqual(self.row("large").samples_per_step, 16)
@@ -149,6 +199,39 @@ class Friendly(unittest.TestCase):
 
     def test_no_far_fetched_did_you_mean(self):
         self.assertNotIn("did you mean", self.mllmsim("run", "large.toml", "model.llm.lora=1", code=2).stderr)
+
+    # Keys as other programs call them, or without their table; what is proposed is a key.
+    def test_keys_by_other_names(self):
+        source = (pathlib.Path(__file__).resolve().parents[2] / "scenarios/tree/other_names.cpp").read_text()
+        others = re.findall(r'\{"(\w+)", "([\w.]+)"\}', source)
+        self.assertGreater(len(others), 40)
+        written = {"tp": "parallelism.tensor_model_parallel_size", **dict(others)}
+        error = self.mllmsim("run", "large.toml", *[f"odd.{name}=1" for name in written], code=2).stderr
+        self.assertIn("odd: unknown key", error)
+        for name, key in written.items():
+            if name != key.split(".")[0]:
+                error = self.mllmsim("run", "large.toml", f"parallelism.{name}=x", code=2).stderr
+                if f"parallelism.{name}" != key:
+                    self.assertIn(f'did you mean "{key}"?', error)
+        for key in set(written.values()):
+            done = subprocess.run([MLLMSIM, "run", "large.toml", f"{key}=1", "-o", "other"], cwd=self.dir, capture_output=True, text=True)
+            self.assertNotIn("unknown key", done.stderr, key)
+
+    def test_slips_that_newcomers_make(self):
+        (self.dir / "slip.toml").write_text('{"model": "qwen2.5-7b", "cluster": "h100-8x400"}')
+        self.assertIn("slip.toml:1:1: not valid TOML, but perhaps JSON", self.mllmsim("run", "slip.toml", code=2).stderr)
+        self.assertEqual(self.mllmsim("run", "missing.toml", code=2).stderr, "error: missing.toml: no such file\n")
+        self.assertIn("without dashes: tp=2", self.mllmsim("run", "large.toml", "--tp", 2, code=2).stderr)
+        self.assertIn("data.batching: needs data.set", self.mllmsim("run", "large.toml", "data.batching=isf", code=2).stderr)
+        (self.dir / "both.toml").write_text((self.dir / "large.toml").read_text().replace("samples = 1000", 'set = "a.json"'))
+        self.assertIn("both.toml:5:30: data.tokens_per_sample: data.set says it", self.mllmsim("run", "both.toml", code=2).stderr)
+        self.assertIn("pictures-1k", self.mllmsim("list", "data").stdout)
+        self.mllmsim("run", "qwen2.5-vl-7b-h100x16", "data.set=pictures-1k", "data.steps=1", "-o", "by-name")
+        did = self.mllmsim("run", "large.toml", "cluster.gpu_memory=2 GiB", "-o", "little").stderr
+        self.assertIn("`mllmsim explain little` tries what would make it fit", did)
+        self.mllmsim("report", "little", "-o", "little.html")
+        self.assertRegex((self.dir / "little.html").read_text(), r"</strong>: it cannot be done\. stage 0 needs .*mllmsim explain")
+        self.assertIn("none of these fits", self.mllmsim("explain", "small.toml", "cluster.gpu_memory=1 GiB").stdout)
 
     def test_short_forms(self):
         self.mllmsim("run", "large.toml", "tp=2", "pp=2", "mbs=2", "gbs=32", "dp=2", "-o", "short")

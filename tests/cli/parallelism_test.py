@@ -53,6 +53,38 @@ class Parallelism(unittest.TestCase):
         b200 = [self.run_with("cluster=b200-8x400", f"precision={p}")["iteration_s"] for p in ("bf16", "mxfp8", "nvfp4")]
         self.assertEqual(b200, sorted(b200, reverse=True))
 
+    def test_recompute_by_module_trades_time_for_memory(self):
+        none, core, mlp, full = (self.run_with(*keys) for keys in (
+            ["recompute=none"], ["recompute=selective"], ["recompute=selective", "recompute_modules=[\"mlp\"]"], ["recompute=full"]))
+        times = [r["iteration_s"] for r in (none, core, mlp, full)]
+        memory = [r["peak_memory_bytes"] for r in (none, core, mlp, full)]
+        self.assertEqual(times, sorted(times))
+        self.assertEqual(memory, sorted(memory, reverse=True))
+        # An MLP's three matrices are 81 % of a block's products: most of what full recompute costs.
+        self.assertGreater(times[2] - times[0], 0.5 * (times[3] - times[0]))
+        pairs = self.run_with("recompute=full", "recompute_num_layers=2")
+        self.assertAlmostEqual(pairs["iteration_s"], full["iteration_s"], delta=0.01 * full["iteration_s"])
+        half = self.run_with("recompute=full", "recompute_method=block", "recompute_num_layers=16")
+        self.assertAlmostEqual(half["iteration_s"], (none["iteration_s"] + full["iteration_s"]) / 2,
+                               delta=0.01 * full["iteration_s"])
+        kernel = self.run_with("recompute=selective", "recompute_modules=[\"mlp\",\"core_attn\"]", "granularity=kernel")
+        stage = self.run_with("recompute=selective", "recompute_modules=[\"mlp\",\"core_attn\"]")
+        self.assertAlmostEqual(kernel["iteration_s"], stage["iteration_s"], delta=1e-6 * stage["iteration_s"])
+        self.assertEqual(kernel["peak_memory_bytes"], stage["peak_memory_bytes"])
+
+    def test_recompute_that_megatron_refuses(self):
+        for keys, why in (
+            (["recompute=full", 'recompute_modules=["mlp"]'], 'only with recompute = "selective"'),
+            (["recompute=selective", "recompute_num_layers=2"], 'only with recompute = "full"'),
+            (["recompute=full", "recompute_method=block"], "needs recompute_num_layers"),
+            (["recompute=selective", 'recompute_modules=["mla_up_proj"]'], "needs latent attention"),
+            (["recompute=selective", 'recompute_modules=["moe_act"]'], "needs experts"),
+            (["recompute=selective", 'recompute_modules=["attention"]'], '"core_attn"'),
+            (["recompute=selective", 'recompute_modules=["layernorm"]', "precision=fp8"], "delayed scaling"),
+            (["recompute=full", "recompute_num_layers=2", "parallelism.zero_stage=3", "strategy.name=fsdp"], "zero_stage 3"),
+        ):
+            self.assertIn(why, self.refused(*keys))
+
     def test_precision_that_a_gpu_or_a_model_cannot(self):
         self.assertIn("no fp8 products", self.refused("cluster=a100-80g-8x200", "precision=fp8"))
         self.assertIn("no nvfp4 products", self.refused("precision=nvfp4"))

@@ -42,12 +42,13 @@ class Plot(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
     def test_measured_against_predicted(self):
+        subprocess.run([MLLMSIM, "plot", "calibration", "a100-sxm4-80g", "--raw", self.raw, "-o", "named.svg"], cwd=self.dir, check=True)
         done = self.run_mllmsim(A100, "--raw", self.raw, "--plot", "a.svg")
         self.assertIn("gemm, all", done.stdout)
         self.assertIn("wrote a.svg", done.stderr)
         svg = xml.etree.ElementTree.parse(self.dir / "a.svg")
         texts = " ".join("".join(t.itertext()).strip() for t in svg.iter("{http://www.w3.org/2000/svg}text"))
-        for text in ["measured time (us)", "predicted time (us)", "GEMM (3)", "point to point (1)", "predicted = measured"]:
+        for text in ["measured time (us)", "predicted / measured", "GEMM, 3, median error", "point to point, 1, median error", "predicted = measured"]:
             self.assertIn(text, texts)
 
     @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
@@ -55,7 +56,7 @@ class Plot(unittest.TestCase):
         self.run_mllmsim(A100, "--raw", self.raw, self.raw, "--plot", "a.png")
         png = (self.dir / "a.png").read_bytes()
         self.assertEqual(png[:8], b"\x89PNG\r\n\x1a\n")
-        self.assertEqual((int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")), (1200, 800))
+        self.assertEqual((int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")), (1200, 600))
 
     def test_a_calibration_alone_has_nothing_to_plot(self):
         self.assertIn("--raw", self.run_mllmsim(A100, "--plot", "a.png", code=2).stderr)
@@ -130,6 +131,18 @@ class PlotRun(unittest.TestCase):
         self.assertIn(f"{days[0] / days[1]:.2f} x", self.texts("s.svg"))
 
     @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_runs_of_one_strategy_have_names_and_the_first_is_the_baseline(self):
+        shutil.copytree(self.dir / "a", self.dir / "twin")
+        table = pyarrow.parquet.read_table(self.dir / "twin/runs.parquet")
+        days = table["gpu_days"][0].as_py()
+        half = table.set_column(table.column_names.index("gpu_days"), "gpu_days", pyarrow.array([days / 2]))
+        pyarrow.parquet.write_table(half, self.dir / "twin/runs.parquet")
+        self.plot("speedup", "a", "twin", "-o", "t.svg")
+        texts = self.texts("t.svg")
+        for text in ["a", "twin", "1.00 x", "2.00 x", "run (strategy)"]:
+            self.assertIn(text, texts)
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
     def test_a_sweep(self):
         tables = [pandas.read_parquet(self.dir / r / "runs.parquet").assign(**{"cluster.nodes": n}) for r in "ab" for n in [4, 8]]
         table = pyarrow.Table.from_pandas(pandas.concat(tables), preserve_index=False)
@@ -174,7 +187,7 @@ class PlotRun(unittest.TestCase):
     def test_memory_is_a_stack_for_each_stage(self):
         self.plot("memory", "a", "--data", "m.csv", "-o", "m.svg")
         texts = self.texts("m.svg")
-        for text in ["stage 0", "stage 3", "weights", "optimizer states", "activations", "what a GPU has"]:
+        for text in ["stage 0", "stage 3", "weights", "optimizer states", "activations", "what a GPU has", "peak of all steps, as reserved"]:
             self.assertEqual(texts.count(text), 1, text)
         stage = pandas.read_parquet(self.dir / "a/stages.parquet").loc[0]
         rows = pandas.read_csv(self.dir / "m.csv")

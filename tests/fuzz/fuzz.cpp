@@ -1,10 +1,10 @@
 #include "tests/fuzz/fuzz.hpp"
 
-#include <stdlib.h>
-
 #include <fstream>
 
 #include "sim/base/errors.hpp"
+#include "tests/small_run.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace mllmsim::fuzz {
 namespace {
@@ -15,20 +15,6 @@ std::vector<Target>& targets() {
   static std::vector<Target> all;
   return all;
 }
-
-struct Scratch {
-  fs::path path;
-
-  Scratch() {
-    std::string name = (fs::temp_directory_path() / "mllmsim-fuzz-XXXXXX").string();
-    check(::mkdtemp(name.data()) != nullptr, "no temporary directory");
-    path = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-};
 
 }  // namespace
 
@@ -53,8 +39,8 @@ void attempt(const std::function<void()>& reader) {
 }
 
 const fs::path& scratch() {
-  static const Scratch directory;
-  return directory.path;
+  static const TemporaryDirectory directory;
+  return directory.path();
 }
 
 fs::path scratch_file(const std::string& name, const std::string& bytes) {
@@ -63,37 +49,9 @@ fs::path scratch_file(const std::string& name, const std::string& bytes) {
   return file;
 }
 
-const char* const kSmallRun = R"(name = "small"
+const std::string kSmallRun = R"(name = "small"
 cluster = { base = "a100-80g-8x200", nodes = 1 }
 
-[model.llm]
-num_hidden_layers = 4
-hidden_size = 512
-num_attention_heads = 8
-intermediate_size = 2048
-vocab_size = 1000
-max_position_embeddings = 512
-
-[[model.encoders]]
-num_hidden_layers = 2
-hidden_size = 256
-num_attention_heads = 8
-intermediate_size = 1024
-image_size = 56
-patch_size = 14
-pixel_shuffle = 0.5
-projector = "mlp2"
-
-[parallelism]
-tensor_model_parallel_size = 2
-pipeline_model_parallel_size = 2
-micro_batch_size = 1
-global_batch_size = 8
-
-[data]
-samples = 100
-tokens_per_sample = 64
-tiles_per_sample = 2
-)";
+)" + kSmallModel + kSmallTraining;
 
 }  // namespace mllmsim::fuzz

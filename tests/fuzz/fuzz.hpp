@@ -36,6 +36,6 @@ const std::filesystem::path& scratch();
 std::filesystem::path scratch_file(const std::string& name, const std::string& bytes);
 
 // A small complete run on shipped calibrations, simulated in no time.
-extern const char* const kSmallRun;
+extern const std::string kSmallRun;
 
 }  // namespace mllmsim::fuzz

@@ -9,7 +9,8 @@ int main() {
     const auto scenario = scenarios::read_scenario(
         "internvl-6b-20b-a100x32",
         {std::string("strategy.name=") + strategy, "cluster.nodes=" + std::to_string(nodes)});
-    return simulate(scenario.job, costs::read_calibration(scenario.calibration));
+    return simulate(scenario.job,
+                    *costs::read_kernel_costs(scenario.calibration, scenario.job.cluster));
   };
   for (int nodes : {4, 8, 16}) {
     const Outcome baseline = predict("baseline", nodes), omnibal = predict("omnibal", nodes);

@@ -1,11 +1,10 @@
 #include "tests/scenarios/support.hpp"
 
-#include <unistd.h>
-#include <atomic>
 #include <fstream>
 
 #include "sim/base/errors.hpp"
 #include "strategies/registry/registry.hpp"
+#include "tests/small_run.hpp"
 
 namespace mllmsim::test {
 using namespace data;
@@ -32,46 +31,17 @@ std::string without(std::string text, const std::string& part) {
 
 }  // namespace
 
-Directory::Directory() {
-  static std::atomic<int> count = 0;
-  path_ = std::filesystem::temp_directory_path() /
-          ("mllmsim-test-" + std::to_string(getpid()) + "-" + std::to_string(count++));
-  std::filesystem::create_directories(path_);
-  write("gpu.json", "{}");
-}
-
-Directory::~Directory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
+Directory::Directory() { write("gpu.json", "{}"); }
 
 std::filesystem::path Directory::write(const std::string& name, const std::string& text) const {
-  std::ofstream(path_ / name, std::ios::binary) << text;
-  return path_ / name;
+  std::ofstream(path() / name, std::ios::binary) << text;
+  return path() / name;
 }
 
-const char* const kSmallRun = R"(description = "small"
+const std::string kSmallRun = R"(description = "small"
 calibration = "gpu.json"
 
-[model.llm]
-num_hidden_layers = 4
-hidden_size = 64
-num_attention_heads = 4
-intermediate_size = 256
-vocab_size = 1000
-max_position_embeddings = 128
-
-[[model.encoders]]
-num_hidden_layers = 2
-hidden_size = 32
-num_attention_heads = 4
-intermediate_size = 128
-image_size = 8
-patch_size = 2
-pixel_shuffle = 0.5
-projector = "mlp2"
-
-[cluster]
+)" + kSmallModel + R"([cluster]
 nodes = 1
 gpus_per_node = 8
 gpu_memory = "80 GiB"
@@ -79,18 +49,7 @@ nvlink_bandwidth = "600 GB/s"
 nics_per_node = 4
 nic_bandwidth = "200 Gb/s"
 
-[parallelism]
-tensor_model_parallel_size = 2
-pipeline_model_parallel_size = 2
-micro_batch_size = 1
-global_batch_size = 8
-
-[data]
-samples = 100
-tokens_per_sample = 64
-tiles_per_sample = 2
-
-[strategy]
+)" + kSmallTraining + R"([strategy]
 name = "test-strategy"
 )";
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "scenarios/read/scenario.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace mllmsim::test {
 using namespace data;
@@ -12,22 +13,14 @@ using namespace scenarios;
 
 // A directory that lives as long as the object. It holds a calibration, "gpu.json", since every run
 // with a cost model must name one that exists.
-class Directory {
+class Directory : public TemporaryDirectory {
  public:
   Directory();
-  ~Directory();
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-
   std::filesystem::path write(const std::string& name, const std::string& text) const;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
 };
 
 // A small complete run: 8 GPUs, tp 2, pp 2, dp 2; 2 + 4 layers. Every test changes a little of it.
-extern const char* const kSmallRun;
+extern const std::string kSmallRun;
 
 Scenario read_text_scenario(const std::string& text,
                             const std::vector<std::string>& overrides = {});

@@ -133,23 +133,24 @@ TEST(EveryStrategy, SendsParametersAndGradientsAsItsZeroStageSays) {
     const Precision& precision = job.software.precision;
     const Parallelism& p = job.parallelism;
     const auto all_but_own = [](int ranks) { return static_cast<double>(ranks - 1) / ranks; };
-    const auto expected = [&](const Held& held, int n, TaskKind kind) {
+    // n ranks hold the same; of zero_stage 3 `shards` do, in copies.
+    const auto expected = [&](const Held& held, int n, int shards, TaskKind kind) {
       const double once = all_but_own(n);
       const auto micro_batches = static_cast<double>(plan.micro_batches.front().size());
       const auto all = static_cast<double>(held.all), trained = static_cast<double>(held.trained);
       if (kind == TaskKind::dp_all_gather) {
         if (zero != 3) return zero > 0 ? once * precision.parameter_bytes * trained : 0;
         // Forwards gather from all that share a copy; backwards too, from neighbours, or not.
-        double gathered = all_but_own(p.shard_ranks());
+        double gathered = all_but_own(shards);
         if (p.reshard_after_forward)
-          gathered += all_but_own(p.zero_hpz_partition_size > 1 ? p.zero_hpz_partition_size
-                                                                : p.shard_ranks());
+          gathered +=
+              all_but_own(p.zero_hpz_partition_size > 1 ? p.zero_hpz_partition_size : shards);
         return gathered * precision.parameter_bytes * all * micro_batches;
       }
       const double sharded = precision.sharded_grad_bytes_per_parameter * trained * micro_batches;
       if (zero == 3)  // scattered to those that share a copy, then reduced between copies
-        return sharded * (all_but_own(p.shard_ranks()) +
-                          2 * all_but_own(p.data_parallel_replicate_degree) / p.shard_ranks());
+        return sharded *
+               (all_but_own(shards) + 2 * all_but_own(p.data_parallel_replicate_degree) / shards);
       const bool scatter = zero > 0 && job.software.reduce_scatter_grads;
       return (scatter ? 1 : 2) * once *
              (zero == 2 ? sharded : precision.grad_bytes_per_parameter * trained);
@@ -157,19 +158,24 @@ TEST(EveryStrategy, SendsParametersAndGradientsAsItsZeroStageSays) {
     const Program program = planned.simulate().program;
     for (std::uint32_t d = 0; d < program.devices(); ++d) {
       const int rank = static_cast<int>(d % plan.stages.size());
-      Held own, encoders;
+      Held own, experts, encoders;  // experts that are on ranks of their own
       for (const Chunk& chunk : plan.stages[static_cast<std::size_t>(rank)]) {
-        own.all += parameters_per_gpu(job, chunk, false);
-        own.trained += parameters_per_gpu(job, chunk, true);
+        const RankParameters all = parameters_of(job, chunk, false);
+        const RankParameters trained = parameters_of(job, chunk, true);
+        own.all += all.dense;
+        own.trained += trained.dense;
+        experts.all += all.experts;
+        experts.trained += trained.experts;
       }
       if (plan.encoders)
         encoders = {encoder_parameters_per_gpu(job, *plan.encoders, rank, true),
                     encoder_parameters_per_gpu(job, *plan.encoders, rank, false)};
       for (const TaskKind kind : {TaskKind::dp_all_gather, TaskKind::dp_reduce_scatter}) {
-        double bytes = expected(own, p.gradient_ranks(), kind);
+        double bytes = expected(own, p.gradient_ranks(), p.shard_ranks(), kind) +
+                       expected(experts, p.expert_data_ranks(), p.expert_data_ranks(), kind);
         if (plan.encoders)
-          bytes +=
-              expected(encoders, encoder_parallelism(job, *plan.encoders).data_parallel_size, kind);
+          bytes += expected(encoders, encoder_parallelism(job, *plan.encoders).data_parallel_size,
+                            p.shard_ranks(), kind);
         double sent = 0, rounding = 1;
         for (const Task& task : program.tasks())
           if (task.kind == kind && Program::device_of(task.stream).value == d) {

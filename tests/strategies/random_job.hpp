@@ -68,6 +68,14 @@ inline Software random_software(const Parallelism& p) {
   s.split_encoders_over_cp = p.context_parallel_size > 1 && random_bool();
   s.fused_cross_entropy = random_bool();
   s.cuda_graphs = random_bool();
+  s.cuda_graph_attention = random_bool();
+  s.cuda_graph_router = random_bool();
+  s.moe_fused_grouped_mlp = random_bool();
+  s.moe_shared_expert_overlap = random_bool();
+  if (p.expert_tensor_ranks() == 1)
+    s.moe_token_dispatcher = *rc::gen::element(TokenDispatcher::alltoall, TokenDispatcher::deepep,
+                                               TokenDispatcher::hybridep);
+  if (p.expert_model_parallel_size > 1) s.moe_load_imbalance = *rc::gen::element(1.0, 1.5);
   s.overlap_tp_forward = p.sequence_parallel && random_bool();
   s.flash_attention_generation = *rc::gen::inRange(0, 3);
   s.ddp_bucket_size = *rc::gen::element(1'000'000, 40'000'000);
@@ -141,11 +149,27 @@ inline Parallelism random_parallelism(const std::string& strategy) {
   return p;
 }
 
+// Experts in place of MLPs, on ranks of their own where sizes allow.
+inline void random_experts(Job& job) {
+  Parallelism& p = job.parallelism;
+  Transformer& t = job.model.llm.blocks;
+  t.experts = {8, 2, t.hidden_size, random_bool() ? t.hidden_size : 0};
+  const int ranks = p.tensor_model_parallel_size * p.gradient_ranks();
+  p.expert_tensor_parallel_size = *rc::gen::element(0, 1);
+  const int ep = *rc::gen::element(1, 2, 4, 8);
+  if (ranks % (ep * p.expert_tensor_ranks()) == 0) p.expert_model_parallel_size = ep;
+  if (!p.experts_apart()) return;
+  p.sequence_parallel |= p.tensor_model_parallel_size > 1;
+  p.use_tp_pp_dp_mapping = false;
+  p.data_parallel_replicate_degree = p.zero_hpz_partition_size = 1;
+}
+
 inline Job random_job(const std::string& strategy) {
   Job job = small_job();
   job.strategy = strategy;
   job.parallelism = random_parallelism(strategy);
   job.model = random_model(job.parallelism);
+  if (*rc::gen::inRange(0, 3) == 0) random_experts(job);
   job.software = random_software(job.parallelism);
   job.cluster = random_cluster(job.parallelism);
   job.data = random_data(job.parallelism);
@@ -154,9 +178,18 @@ inline Job random_job(const std::string& strategy) {
   };
   job.recompute.encoder = recompute();
   job.recompute.llm = recompute();
-  if (random_bool())
+  if (random_bool()) {
     for (int i = 0; i < job.parallelism.pipeline_model_parallel_size; ++i)
       job.recompute.layers_per_stage.push_back(*rc::gen::inRange(0, 4));
+  } else {
+    job.recompute.method = *rc::gen::element(RecomputeMethod::uniform, RecomputeMethod::block);
+    const bool single = job.recompute.method == RecomputeMethod::uniform &&
+                        (job.parallelism.zero_stage == 3 || strategy.starts_with("o"));
+    job.recompute.num_layers = single ? 1 : *rc::gen::inRange(1, 4);
+  }
+  job.software.recompute_modules = {};
+  for (std::size_t m = 0; m < Names<RecomputeModule>::list.size(); ++m)
+    if (random_bool()) job.software.recompute_modules.add(static_cast<RecomputeModule>(m));
   job.granularity = *rc::gen::element(Granularity::stage, Granularity::kernel);
   if (strategy == "baseline")
     job.options["partition"] =
@@ -170,20 +203,24 @@ inline std::string text_of(const Job& job) {
   const Parallelism& p = job.parallelism;
   const Software& s = job.software;
   return fmt::format(
-      "{}: tp {} pp {} vpp {} cp {} {} dp {} zero {} copies {} reshard {} hpz {} sp {} tp-pp-dp "
+      "{}: tp {} pp {} vpp {} cp {} {} ep {} etp {} dp {} zero {} copies {} reshard {} hpz {} sp "
+      "{} tp-pp-dp "
       "{}, {} micro-batches of {}{}\n"
-      "recompute {} {} [{}], {} encoders, {} LLM layers, trained {}; {} GPUs per node, {} NICs\n"
+      "recompute {} {} [{}] {} {}, {} encoders, {} LLM layers, trained {}; {} GPUs per node, {} "
+      "NICs\n"
       "overlaps: gather {} reduce {} tp backward {} forward {} p2p {}; scatter {} split p2p {}\n",
       job.strategy, p.tensor_model_parallel_size, p.pipeline_model_parallel_size,
       p.virtual_pipeline_stages, p.context_parallel_size, name_of(p.cp_comm_type),
-      p.data_parallel_size, p.zero_stage, p.data_parallel_replicate_degree, p.reshard_after_forward,
-      p.zero_hpz_partition_size, p.sequence_parallel, p.use_tp_pp_dp_mapping, p.micro_batches(),
-      p.micro_batch_size, job.data.set ? " of a data set" : "", name_of(job.recompute.encoder),
+      p.expert_model_parallel_size, p.expert_tensor_ranks(), p.data_parallel_size, p.zero_stage,
+      p.data_parallel_replicate_degree, p.reshard_after_forward, p.zero_hpz_partition_size,
+      p.sequence_parallel, p.use_tp_pp_dp_mapping, p.micro_batches(), p.micro_batch_size,
+      job.data.set ? " of a data set" : "", name_of(job.recompute.encoder),
       name_of(job.recompute.llm), fmt::join(job.recompute.layers_per_stage, " "),
-      job.model.encoders.size(), job.model.llm.blocks.num_hidden_layers, job.model.llm.trained,
-      job.cluster.gpus_per_node, job.cluster.nics_per_node, s.overlap_param_gather,
-      s.overlap_grad_reduce, s.overlap_tp_backward, s.overlap_tp_forward, s.overlap_p2p,
-      s.reduce_scatter_grads, s.scatter_gather_p2p);
+      name_of(job.recompute.method), job.recompute.num_layers, job.model.encoders.size(),
+      job.model.llm.blocks.num_hidden_layers, job.model.llm.trained, job.cluster.gpus_per_node,
+      job.cluster.nics_per_node, s.overlap_param_gather, s.overlap_grad_reduce,
+      s.overlap_tp_backward, s.overlap_tp_forward, s.overlap_p2p, s.reduce_scatter_grads,
+      s.scatter_gather_p2p);
 }
 
 // A job, what it costs and what its strategy plans for it. What a strategy cannot do (more stages

@@ -162,6 +162,8 @@ class CudaBackend : public Backend {
     return std::make_unique<Burst>(std::move(kernel), flush_);
   }
   std::unique_ptr<Prepared> make(const GemmTask& t) {
+    if (is_quantised(t.gemm.format) && t.gemm.batch > 1)
+      throw CannotMeasure("grouped products are measured in bf16");
     Kernel kernel =
         is_quantised(t.gemm.format) ? fp8_gemm_kernel(t.gemm) : gemm_kernel(t.gemm, cublas_);
     if (t.mode == Mode::burst) return burst(std::move(kernel));

@@ -62,13 +62,26 @@ std::string CublasHandle::version() const {
 Kernel gemm_kernel(const costs::Gemm& g, const CublasHandle& cublas) {
   const Layout l = layout(g);
   const bool wide = g.pass == costs::GemmPass::weight_gradient;
-  const auto a = random_buffer<bf16>(std::int64_t{l.rows} * l.inner);
-  const auto b = random_buffer<bf16>(std::int64_t{l.inner} * l.columns);
-  const auto c = random_buffer<bf16>(std::int64_t{l.rows} * l.columns * (wide ? 2 : 1));
+  const std::int64_t step_a = std::int64_t{l.rows} * l.inner;
+  const std::int64_t step_b = std::int64_t{l.inner} * l.columns;
+  const std::int64_t step_c = std::int64_t{l.rows} * l.columns;
+  const auto a = random_buffer<bf16>(step_a * g.batch);
+  const auto b = random_buffer<bf16>(step_b * g.batch);
+  const auto c = random_buffer<bf16>(step_c * g.batch * (wide ? 2 : 1));
   if (wide)
-    check_cuda(cudaMemset(c.get(), 0, std::size_t(g.m * g.n) * sizeof(float)), "cudaMemset");
-  return [l, wide, a, b, c, &cublas](cudaStream_t stream) {
+    check_cuda(cudaMemset(c.get(), 0, std::size_t(step_c * g.batch) * sizeof(float)), "cudaMemset");
+  const int batch = static_cast<int>(g.batch);
+  return [=, &cublas](cudaStream_t stream) {
     const float one = 1.0f, beta = wide ? 1.0f : 0.0f;
+    if (batch > 1) {
+      check_cublas(cublasGemmStridedBatchedEx(
+                       cublas.on(stream), l.a, l.b, l.rows, l.columns, l.inner, &one, a.get(),
+                       CUDA_R_16BF, l.pitch_a, step_a, b.get(), CUDA_R_16BF, l.pitch_b, step_b,
+                       &beta, c.get(), wide ? CUDA_R_32F : CUDA_R_16BF, l.rows, step_c, batch,
+                       CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                   "cublasGemmStridedBatchedEx");
+      return;
+    }
     check_cublas(cublasGemmEx(cublas.on(stream), l.a, l.b, l.rows, l.columns, l.inner, &one,
                               a.get(), CUDA_R_16BF, l.pitch_a, b.get(), CUDA_R_16BF, l.pitch_b,
                               &beta, c.get(), wide ? CUDA_R_32F : CUDA_R_16BF, l.rows,

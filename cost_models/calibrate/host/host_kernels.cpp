@@ -114,6 +114,13 @@ Kernel adam_kernel(std::int64_t parameters) {
 }  // namespace
 
 Kernel gemm_kernel(const costs::Gemm& g) {
+  if (g.batch > 1) {  // experts one after the other, in the same place
+    costs::Gemm one = g;
+    one.batch = 1;
+    return [kernel = gemm_kernel(one), batch = g.batch] {
+      for (std::int64_t i = 0; i < batch; ++i) kernel();
+    };
+  }
   switch (g.pass) {
     case costs::GemmPass::forward:
       return with_state(
@@ -145,11 +152,14 @@ Kernel attention_kernel(const AttentionTask& t) {
 Kernel memory_kernel(const MemoryTask& t) {
   if (t.op == costs::MemoryOp::optimizer) return adam_kernel(t.rows * t.row_length);
   Operands operands{random_matrix(t.rows, t.row_length), {}, Matrix(t.rows, t.row_length)};
-  if (t.op == costs::MemoryOp::elementwise || t.op == costs::MemoryOp::norm_backward)
+  if (t.op == costs::MemoryOp::elementwise || t.op == costs::MemoryOp::activation_backward ||
+      t.op == costs::MemoryOp::norm_backward)
     operands.b = operands.a;
   switch (t.op) {
     case costs::MemoryOp::elementwise:
-      if (!t.activation)
+    case costs::MemoryOp::activation:
+    case costs::MemoryOp::activation_backward:  // as an addition: it is not written out here
+      if (!t.activation && t.op != costs::MemoryOp::activation)
         return with_state(std::move(operands), [](Operands& o) { o.c = o.a + o.b; });
       return with_state(std::move(operands), [](Operands& o) {  // GELU, tanh form
         const auto x = o.a.array();

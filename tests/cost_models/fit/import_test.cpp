@@ -139,6 +139,46 @@ TEST(ImportKineto, GapsOfAStreamGiveTheLaunch) {
   EXPECT_NEAR(raw.launch[0].value, 2e-6, 1e-12);
 }
 
+// A CPU: a product of 100 us, 20 us of Python, then inside autograd's backward a weight gradient of
+// 50 us (its first matrix is a view, transposed) 10 us later, and the gradient of an embedding of
+// 30 us, 12 of which it zeroes its result with.
+const char* const kCpuTrace = R"({"traceEvents": [
+ {"cat":"cpu_op","tid":1,"name":"aten::linear","ts":0,"dur":101,"args":{"External id":1,"Input Dims":[[64,32],[16,32]]}},
+ {"cat":"cpu_op","tid":1,"name":"aten::mm","ts":1,"dur":100,"args":{"External id":2,"Input Dims":[[64,32],[32,16]],"Input Strides":[[32,1],[1,32]],"Input type":["float","float"]}},
+ {"cat":"cpu_op","tid":1,"name":"aten::gelu","ts":121,"dur":40,"args":{"External id":3,"Input Dims":[[64,16],[]],"Input type":["float",""]}},
+ {"cat":"cpu_op","tid":1,"name":"autograd::engine::evaluate_function: MmBackward0","ts":165,"dur":60,"args":{"External id":4}},
+ {"cat":"cpu_op","tid":1,"name":"aten::mm","ts":171,"dur":50,"args":{"External id":5,"Input Dims":[[16,64],[64,32]],"Input Strides":[[1,16],[32,1]],"Input type":["float","float"]}},
+ {"cat":"cpu_op","tid":1,"name":"aten::embedding_dense_backward","ts":221,"dur":30,"args":{"External id":6,"Input Dims":[[8,4],[8],[],[],[]],"Input type":["float","long int","Scalar","Scalar","Scalar"]}},
+ {"cat":"cpu_op","tid":1,"name":"aten::zero_","ts":222,"dur":12,"args":{"External id":7,"Input Dims":[[100,4]],"Input type":["float"]}},
+ {"cat":"cpu_op","tid":1,"name":"aten::_scaled_dot_product_flash_attention_for_cpu","ts":251,"dur":9,"args":{"External id":8,"Input Dims":[[2,6,128,64],[2,6,128,64],[2,6,128,64],[],[],[],[]],"Concrete Inputs":["","","","0.","True","",""],"Input type":["float","float","float"]}}
+]})";
+
+TEST(ImportKineto, OperatorsOfACpuTakeTheirOwnTimeAndWhatCameBefore) {
+  const RawData raw = parse_kineto(kCpuTrace, "t.json");
+  ASSERT_EQ(raw.gemm.size(), 2u);
+  Gemm forward{64, 16, 32}, gradient{32, 16, 64, GemmPass::weight_gradient};
+  forward.format = gradient.format = NumberFormat::fp32;
+  EXPECT_EQ(raw.gemm[1].kernel, forward);
+  EXPECT_NEAR(raw.gemm[1].time.value, 100e-6, 1e-12);
+  EXPECT_EQ(raw.gemm[0].kernel, gradient);  // inputs x outputs, as layers have it
+  EXPECT_NEAR(raw.gemm[0].time.value, 60e-6, 1e-12);
+}
+
+TEST(ImportKineto, BytesAreWhatLayersCount) {
+  const RawData raw = parse_kineto(kCpuTrace, "t.json");
+  ASSERT_EQ(raw.memory_bound.size(), 2u);  // by operation; a fill is none
+  EXPECT_EQ(raw.memory_bound[0].kernel, (MemoryBound{MemoryOp::embedding, Bytes{8 * 4 * 12}}));
+  EXPECT_NEAR(raw.memory_bound[0].time.value, 18e-6, 1e-12);  // without what it zeroes
+  EXPECT_EQ(raw.memory_bound[1].kernel, (MemoryBound{MemoryOp::activation, Bytes{64 * 16 * 8}}));
+  EXPECT_NEAR(raw.memory_bound[1].time.value, 60e-6, 1e-12);
+}
+
+TEST(ImportKineto, AttentionOfACpuIsCausalIfItSaysSo) {
+  const RawData raw = parse_kineto(kCpuTrace, "t.json");
+  ASSERT_EQ(raw.attention.size(), 1u);
+  EXPECT_EQ(raw.attention[0].kernel, (Attention{{{128, 2}}, 6, 6, 64, true, false}));
+}
+
 TEST(ImportKineto, GarbageIsTheUsersFault) {
   EXPECT_EQ(problem_of([] { parse_kineto("[1, 2", "t.json"); }).substr(0, 11), "t.json:1:6:");
   EXPECT_EQ(problem_of([] { parse_kineto("{}", "t.json"); }),

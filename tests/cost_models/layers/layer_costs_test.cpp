@@ -238,11 +238,6 @@ TEST(LayerCosts, SelectiveRecomputeRunsUnfusedAttentionAgain) {
   EXPECT_EQ(cost.recompute.front().name, "scores");
 }
 
-TEST(LayerCosts, SelectiveRecomputeIsFreeWithFlashAttention) {
-  Fixture f(gpt(1, 1024, 16), 4, true, flash());
-  EXPECT_TRUE(f.costs.cost(kLlmBlock, text(512, 4), Recompute::selective).recompute.empty());
-}
-
 // Attention sees every length, GEMMs only their sum.
 TEST(LayerCosts, PackedSequencesAttendOnlyWithinThemselves) {
   Fixture f(gpt(1, 1024, 16), 1, false, flash());

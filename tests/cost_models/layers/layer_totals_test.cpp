@@ -24,6 +24,7 @@ void expect_same(const LayerTotals& a, const LayerTotals& b) {
   RC_ASSERT(a.model_flops.value == b.model_flops.value);
   RC_ASSERT(a.saved == b.saved);
   RC_ASSERT(a.working == b.working);
+  RC_ASSERT(a.recomputed == b.recomputed);
 }
 
 bool any() { return *rc::gen::arbitrary<bool>(); }
@@ -76,6 +77,10 @@ Software any_software() {
   s.dropout = any();
   s.overlap_tp_backward = any();
   s.overlap_tp_forward = any();
+  s.recompute_modules = {};
+  for (const RecomputeModule m : {RecomputeModule::core_attn, RecomputeModule::mlp})
+    if (any()) s.recompute_modules.add(m);
+  s.recompute_flash_attention = any();
   s.host_time_per_kernel = {*rc::gen::element(0.0, 1e-9, 8e-6)};
   s.grad_accumulation_bytes_per_parameter = *rc::gen::element(0, 10);
   return s;

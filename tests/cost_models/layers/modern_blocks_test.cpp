@@ -62,17 +62,17 @@ double attention_flops(double wide) { return 3 * 4 * kTokens * kTokens * 4 * wid
 TEST(Experts, MultiplyTheirRowsInOneLaunch) {
   const OneLayer run(with_experts());
   EXPECT_EQ(run.ran({16, 8, 64}), 1);  // the router
-  EXPECT_EQ(run.ran({4, 2 * 32, 64, GemmPass::forward, 8}), 1);
-  EXPECT_EQ(run.ran({4, 64, 32, GemmPass::forward, 8}), 1);
-  EXPECT_EQ(run.ran({4, 32, 64, GemmPass::input_gradient, 8}), 1);
-  EXPECT_EQ(run.ran({32, 64, 4, GemmPass::weight_gradient, 8}), 1);
+  EXPECT_EQ(run.ran({4, 2 * 32, 64, GemmPass::forward, 8, NumberFormat::bf16, true}), 1);
+  EXPECT_EQ(run.ran({4, 64, 32, GemmPass::forward, 8, NumberFormat::bf16, true}), 1);
+  EXPECT_EQ(run.ran({4, 32, 64, GemmPass::input_gradient, 8, NumberFormat::bf16, true}), 1);
+  EXPECT_EQ(run.ran({32, 64, 4, GemmPass::weight_gradient, 8, NumberFormat::bf16, true}), 1);
   EXPECT_EQ(run.ran({16, 2 * 48, 64}), 1);  // the shared expert sees all tokens
   EXPECT_EQ(run.ran({16, 64, 48}), 1);
 }
 
 TEST(Experts, AreSplitByTensorParallelismAndItsSumsAreThoseOfAnMlp) {
   const OneLayer run(with_experts(), 2, true), dense(small_llm(), 2, true);
-  EXPECT_EQ(run.ran({4, 32, 64, GemmPass::forward, 8}), 1);
+  EXPECT_EQ(run.ran({4, 32, 64, GemmPass::forward, 8, NumberFormat::bf16, true}), 1);
   EXPECT_EQ(run.ran({8, 8, 64}), 1);  // the router sees a rank's own rows
   const auto communications = [](const std::vector<TimedKernel>& list) {
     return std::ranges::count_if(list, [](const TimedKernel& k) { return k.communication; });

@@ -48,7 +48,7 @@ void read(const std::string& bytes) {
   attempt([&] { draw(charts::memory_chart(runs, {})); });
   std::vector<std::string> notes;
   const report::ReportRun reported{run, directory.string(), "1"};
-  report::to_html({&reported, 1}, notes);
+  report::to_html({&reported, 1}, {}, notes);
 }
 
 const Registered kTarget("run_directory", read);

@@ -60,7 +60,8 @@ TEST(Explain, ThePathIsAddedUpByStage) {
 
 TEST(Explain, ARemedySaysWhatItGainsOrWhyNot) {
   const std::string text = explanation_text(example());
-  EXPECT_EQ(line_of(text, "recompute off +"), "recompute off +25.0% 8.000 34.72 61.0 of 80.0");
+  EXPECT_EQ(line_of(text, "recompute off +"),
+            "recompute off +25.0% 8.000 34.72 2.170 61.0 of 80.0");
   EXPECT_EQ(line_of(text, "recompute off:"), "recompute off: recompute=none");
   EXPECT_EQ(line_of(text, "better cut:"), "better cut: there is one stage");
 }

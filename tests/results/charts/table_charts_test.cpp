@@ -85,11 +85,11 @@ TEST(SweepChart, ALineAStrategyInTheOrderOfX) {
 
 TEST(SweepChart, TellsWhatDoesNotFitFromWhatCannotBePlanned) {
   const auto title = [](const Table& table) { return sweep_chart(table, over_nodes()).title; };
-  EXPECT_TRUE(title(without_words()).ends_with("\nleft out: 1 points do not fit in memory"));
+  EXPECT_TRUE(title(without_words()).ends_with("\nleft out: 1 point does not fit in memory"));
   const Row good{"baseline", 8, 30}, misfit{"baseline", 4, 9, false}, none{"a", 2, 0, false, 0};
-  EXPECT_TRUE(title(sweep({good, none})).ends_with("\nleft out: 1 points cannot be planned"));
+  EXPECT_TRUE(title(sweep({good, none})).ends_with("\nleft out: 1 point cannot be planned"));
   EXPECT_TRUE(title(sweep({good, misfit, none, none}))
-                  .ends_with("\nleft out: 1 points do not fit in memory, 2 cannot be planned"));
+                  .ends_with("\nleft out: 1 point does not fit in memory, 2 cannot be planned"));
 }
 
 TEST(SweepChart, WhatElseVariesIsInTheName) {
@@ -184,7 +184,7 @@ TEST(ValidationChart, AKindOfFigureHasAxesOfItsOwn) {
       {{"metric", metric}, {"predicted", Numbers{1, 20, 40}}, {"published", Numbers{1, 20, 40}}}};
   const Chart chart = validation_chart(rows);
   ASSERT_EQ(chart.panels.size(), 2u);
-  EXPECT_TRUE(chart.panels[0].title.starts_with("blocks\n2"));
+  EXPECT_TRUE(chart.panels[0].title.starts_with("layers of a stage\n2"));
   EXPECT_EQ(chart.panels[0].own_x->range, (Range{16, 50}));
   EXPECT_EQ(chart.panels[1].own_x->range, (Range{0.8, 1.25}));
 }

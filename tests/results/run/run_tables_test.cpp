@@ -29,7 +29,7 @@ TEST(RunTables, ColumnNames) {
       "gpu_days days "
       "samples_per_s "
       "tokens_per_s_per_gpu samples_per_micro_batch pass_steps pad_ratio dist_ratio_tiles "
-      "dist_ratio_tokens model_flops hardware_flops mfu hfu bubble_share "
+      "dist_ratio_tokens model_flops hardware_flops mfu hfu mfu_6nd bubble_share "
       "bubble_share_dp_all_gather bubble_share_dp_reduce_scatter bubble_share_pp_warmup "
       "bubble_share_pp_cooldown bubble_share_pp_other bubble_share_tp bubble_share_dp_wait "
       "bubble_share_encoder_wait cost_share_measured cost_share_interpolated "

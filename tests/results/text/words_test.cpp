@@ -22,8 +22,8 @@ TEST(Words, ColumnsCarryTheirUnit) {
             "waiting for a neighbour stage (share of the step)");
   EXPECT_EQ(words_of_column("cluster.nodes"), "nodes");
   EXPECT_EQ(words_of_column("data.equal_batch"), "equal batch");
-  EXPECT_EQ(words_of_column("state_bytes"), "state (GiB)");
-  EXPECT_EQ(shown("state_bytes", 3 * 1073741824.0), 3);
+  EXPECT_EQ(words_of_column("free_memory_bytes"), "free memory (GiB)");
+  EXPECT_EQ(shown("free_memory_bytes", 3 * 1073741824.0), 3);
 }
 
 }  // namespace

@@ -157,6 +157,8 @@ void add_internvl(std::vector<PublishedModel>& out) {
                      decoder("internlm2", 48, 6144, 48, 8, 16384, 92553, no_bias), large));
   out.push_back(chat("InternVL2_5-78B", 78408318336,
                      decoder("qwen2", 80, 8192, 64, 8, 29568, 151674, kUntied), large));
+  out.push_back(chat("InternVL3-78B", 78408318336,
+                     decoder("qwen2", 80, 8192, 64, 8, 29568, 151674, kUntied), large));
   out.push_back(chat("InternVL3-8B", 7944373760,
                      decoder("qwen2", 28, 3584, 28, 4, 18944, 151674, kUntied), small));
   out.push_back(
@@ -234,6 +236,42 @@ void add_qwen_vl(std::vector<PublishedModel>& out) {
                        qwen3_vision(4096), kUntied));
 }
 
+// Pictures of four tiles of 560 pixels; a cross-attention block in five.
+void add_mllama(std::vector<PublishedModel>& out) {
+  const auto add = [&](const char* name, double parameters, int layers, int h, int heads, int mlp) {
+    std::string cross;
+    for (int i = 3; i < layers; i += 5) cross += (cross.empty() ? "" : ", ") + std::to_string(i);
+    out.push_back(
+        nested(name, parameters, "mllama",
+               decoder("mllama_text_model", layers, h, heads, 8, mlp, 128256,
+                       R"("cross_attention_layers": [)" + cross + "], " + kUntied),
+               R"("model_type": "mllama_vision_model", "attention_heads": 16, "hidden_size": 1280,
+           "image_size": 560, "intermediate_layers_indices": [3, 7, 15, 23, 30],
+           "intermediate_size": 5120, "max_num_tiles": 4, "num_global_layers": 8,
+           "num_hidden_layers": 32, "patch_size": 14, "supported_aspect_ratios":
+           [[1, 1], [1, 2], [1, 3], [1, 4], [2, 1], [2, 2], [3, 1], [4, 1]],
+           "vision_output_dim": 7680)",
+               R"("image_token_index": 128256)"));
+  };
+  add("Llama-3.2-11B-Vision", 10670220835, 40, 4096, 32, 14336);
+  add("Llama-3.2-90B-Vision", 88.6e9, 100, 8192, 64, 28672);
+}
+
+// Attention and MLP side by side.
+void add_parallel(std::vector<PublishedModel>& out) {
+  out.push_back(flat("pythia-6.9b", 6857302016,
+                     decoder("gpt_neox", 32, 4096, 32, 32, 16384, 50432,
+                             R"("use_parallel_residual": true, )" + kUntied)));
+  out.push_back(flat("phi-2", 2779683840, decoder("phi", 32, 2560, 32, 32, 10240, 51200, kUntied)));
+  out.push_back(
+      flat("c4ai-command-r-v01", 34980831232, decoder("cohere", 40, 8192, 64, 64, 22528, 256000)));
+  out.push_back(flat("falcon-7b", 6921720704,
+                     R"("model_type": "falcon", "num_hidden_layers": 32, "hidden_size": 4544,
+                        "num_attention_heads": 71, "vocab_size": 65024, "multi_query": true,
+                        "parallel_attn": true, "new_decoder_architecture": false, "bias": false,
+                        "alibi": false)"));
+}
+
 void add_others(std::vector<PublishedModel>& out) {
   const std::string siglip =
       vit("siglip_vision_model", 27, 1152, 16, 4304, 896, 14, R"("vision_use_head": false)");
@@ -279,6 +317,8 @@ std::vector<PublishedModel> published_models() {
   add_llava(out);
   add_internvl(out);
   add_qwen_vl(out);
+  add_mllama(out);
+  add_parallel(out);
   add_others(out);
   return out;
 }

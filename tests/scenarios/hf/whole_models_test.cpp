@@ -1,4 +1,5 @@
 // Whole models out of their config.json: parameters as published, and nothing dropped in silence.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "scenarios/hf/hf_config.hpp"
@@ -92,6 +93,27 @@ TEST(WholeModels, Qwen3VlFeedsThreeBlocks) {
   EXPECT_EQ(m.llm.blocks.experts.num_experts_per_tok, 8);
 }
 
+// A picture is four tiles of 40 x 40 patches and a class token, each padded to 1,608.
+TEST(WholeModels, MllamaSeesPicturesByCrossAttention) {
+  const Model m = model_of(published("Llama-3.2-11B-Vision").config);
+  EXPECT_EQ(m.encoders.at(0).tokens_per_tile, 4 * 1608);
+  EXPECT_EQ(m.encoders.at(0).output_tokens_per_tile, 4 * 1601);
+  EXPECT_EQ(m.encoders.at(0).projector_sizes, (std::vector<std::int64_t>{6 * 1280, 4096}));
+  EXPECT_TRUE(blocks_of(m, {LayerKind::block, 0, 32}).gated_branches);
+  EXPECT_FALSE(blocks_of(m, {LayerKind::block, 0, 31}).gated_branches);
+  EXPECT_TRUE(blocks_of(m, {LayerKind::block, 1, 3}).cross_attention);
+  EXPECT_FALSE(blocks_of(m, {LayerKind::block, 1, 4}).cross_attention);
+}
+
+TEST(WholeModels, GptNeoxHasParallelBranchesUnlessItSaysOtherwise) {
+  const std::string config = published("pythia-6.9b").config;
+  EXPECT_TRUE(model_of(config).llm.blocks.parallel_residual);
+  EXPECT_FALSE(model_of(with(R"({"model_type": "gpt_neox", "num_hidden_layers": 2,
+      "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 256, "vocab_size": 100})",
+                             R"("use_parallel_residual": false)"))
+                   .llm.blocks.parallel_residual);
+}
+
 TEST(WholeModels, Patch14Siglip384HasTwentySevenPatchesASide) {
   const Model m = model_of(published("llava-onevision-qwen2-7b").config);
   EXPECT_EQ(m.encoders.at(0).tokens_per_tile, 27 * 27);
@@ -108,11 +130,18 @@ TEST(WholeModels, WhatIsNotModelledIsRefusedByName) {
                               R"("audio_config": {"d_model": 1280, "encoder_layers": 32})")),
             "config.json: audio_config: a part of the model that is not known of qwen3_vl; write "
             "the model out in TOML, with the parts it has");
-  EXPECT_EQ(problem_with(R"({"model_type": "mllama", "vision_config": {}, "text_config": {}})")
+  EXPECT_EQ(problem_with(R"({"model_type": "idefics2", "vision_config": {}, "text_config": {}})")
                 .find("config.json: model_type: expected \"llava\", \"llava_next\", "),
             0u);
-  EXPECT_EQ(problem_with(R"({"model_type": "jamba"})").find("config.json: model_type: expected "),
-            0u);
+  // State-space layers, alone or beside attention.
+  for (const char* type : {"jamba", "mamba2", "nemotron_h", "bamba", "qwen3_next", "falcon_h1"})
+    EXPECT_EQ(problem_with(fmt::format(R"({{"model_type": "{}", "state_size": 128}})", type))
+                  .find("config.json: model_type: expected "),
+              0u)
+        << type;
+  EXPECT_EQ(problem_with(with(llama, R"("mamba_d_state": 128)")),
+            "config.json: mamba_d_state: changes what layers cost and is not modelled for llama, "
+            "found 128");
   EXPECT_EQ(problem_with(with(published("gpt-oss-20b").config,
                               R"("layer_types": ["full_attention", "linear_attention"])")),
             "config.json: layer_types: expected \"full_attention\" or \"sliding_attention\", "
@@ -137,6 +166,9 @@ TEST(WholeModels, ShippedOnesAreAsTheirConfigs) {
       {"internvl2.5-26b", "InternVL2_5-26B"},
       {"internvl2.5-78b", "InternVL2_5-78B"},
       {"internvl3-8b", "InternVL3-8B"},
+      {"internvl3-78b", "InternVL3-78B"},
+      {"llama-3.2-vision-11b", "Llama-3.2-11B-Vision"},
+      {"llama-3.2-vision-90b", "Llama-3.2-90B-Vision"},
       {"llava-onevision-7b", "llava-onevision-qwen2-7b"},
       {"llava-onevision-72b", "llava-onevision-qwen2-72b"},
   };

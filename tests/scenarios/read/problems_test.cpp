@@ -44,7 +44,7 @@ TEST(Problems, FromTopToBottom) {
 TEST(Problems, UnknownKeyHasAPosition) {
   EXPECT_EQ(changed("tensor_model_parallel_size", "tensor_parallel_size"),
             "run.toml:31:24: parallelism.tensor_parallel_size: unknown key; did you mean "
-            "\"tensor_model_parallel_size\"?");
+            "\"parallelism.tensor_model_parallel_size\"?");
 }
 
 TEST(Problems, MissingKeyPointsAtItsTable) {

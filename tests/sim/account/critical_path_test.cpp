@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/kernel/simulation.hpp"
+
 namespace mllmsim {
 namespace {
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "sim/account/bubbles.hpp"
+#include "sim/kernel/task_kinds.hpp"
 #include "sim/world/model.hpp"
 #include "sim/world/parallelism.hpp"
 

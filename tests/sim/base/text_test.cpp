@@ -74,6 +74,7 @@ TEST(DidYouMean, SaysNothingIfNothingIsNear) {
   EXPECT_EQ(did_you_mean("lora", {"norm"}), "");
   EXPECT_EQ(did_you_mean("batch_size", {"patch_size"}), "");  // another thing
   EXPECT_EQ(did_you_mean("decoder", {"encoder"}), "");
+  EXPECT_EQ(did_you_mean("expert_model_parallel_size", {"tensor_model_parallel_size"}), "");
   EXPECT_EQ(did_you_mean("min_tokens", {"max_tokens", "mix_tokens"}),
             "; did you mean \"mix_tokens\"?");
 }

@@ -132,6 +132,27 @@ TEST(Collectives, ShardedLayersInPiecesTakeLonger) {
   EXPECT_GT(span() - in_pieces, to_time(Seconds{4}));
 }
 
+// A recomputed block's backward finds its parameters where its second forward left them, unless too
+// many were used in between: with a limit of one parameter all matrices but the last go once more.
+TEST(Collectives, WhatIsUsedTooLateIsGatheredAgain) {
+  Job job = replicated(3);
+  job.recompute.llm = Recompute::full;
+  const auto gathered = [&] {
+    JobCosts costs(job);
+    const Program program = to_program(job, plan_of(job, {5}), costs.context());
+    std::int64_t bytes = 0;
+    for (const TaskId id : on_stream(program, {0}, StreamKind::dp))
+      if (program.tasks()[id.value].kind == TaskKind::dp_all_gather)
+        bytes += program.tasks()[id.value].bytes.value;
+    return bytes;
+  };
+  const std::int64_t kept = gathered();
+  job.software.zero3_max_reuse_distance = std::int64_t{1} << 40;
+  EXPECT_EQ(gathered(), kept);
+  job.software.zero3_max_reuse_distance = 1;
+  EXPECT_GT(gathered(), kept);
+}
+
 // zero_stage 2: every micro-batch scatters its own gradients, in the parameters' 2 bytes.
 TEST(Collectives, ShardedGradientsAreScatteredByEveryMicroBatch) {
   const Job job = replicated(2);
@@ -190,6 +211,25 @@ TEST(Collectives, ContextParallelRanksReduceTheirGradients) {
   const Streams s = streams(job);
   const std::int64_t embedding = parameters(job.model, layers_of(job.model).front());
   EXPECT_EQ(s.program.tasks()[s.dp[0].value].bytes, Bytes{embedding});
+}
+
+// Four replicas, two sets of experts: what all share is reduced over four (3/4 of it sent by each),
+// half of the experts over the two that hold them (1/2).
+TEST(Collectives, ExpertsReduceTheirGradientsWhereTheyAre) {
+  Job job = replicated(0);
+  job.parallelism.data_parallel_size = 4;
+  job.parallelism.global_batch_size = 8;
+  job.parallelism.expert_model_parallel_size = 2;
+  job.software.overlap_grad_reduce = false;
+  job.software.reduce_scatter_grads = false;
+  for (Transformer* t : {&job.model.llm.blocks}) t->experts = {4, 2, 64, 0};
+  const Streams s = streams(job);
+  std::int64_t experts = 0;
+  for (const Layer& layer : layers_of(job.model)) experts += expert_parameters(job.model, layer);
+  const std::int64_t rest = parameters(job.model) - experts;
+  ASSERT_EQ(letters(s.program, s.dp), "RRS");
+  EXPECT_EQ(s.program.tasks()[s.dp[0].value].bytes, Bytes{4 * rest * 2 * 3 / 4});
+  EXPECT_EQ(s.program.tasks()[s.dp[1].value].bytes, Bytes{4 * experts / 2});
 }
 
 // What collectives beside it cost a layer comes after its last kernel, which may be a collective on

@@ -97,6 +97,64 @@ TEST(Passes, ABackwardGivesBackLayerByLayer) {
   EXPECT_EQ(most(Granularity::stage), expected);
 }
 
+// Three blocks of which two recompute together and the third by itself. Two inputs stay; the
+// backward of the third brings back its own, that of the second all of both but the first's input.
+TEST(Passes, BlocksThatRecomputeTogetherKeepOneInputAndComeBackTogether) {
+  Job job = five_layers();
+  job.recompute.llm = Recompute::full;
+  job.recompute.num_layers = 2;
+  job.parallelism.micro_batch_size = job.parallelism.global_batch_size = 1;
+  JobCosts costs(job);
+  const Plan plan = plan_of(job, {5});
+  const auto most = [&](Granularity granularity) {
+    job.granularity = granularity;
+    return peak(simulate_plan(job, plan, costs.context()).memory().front());
+  };
+  const MicroBatch& mb = plan.micro_batches[0][0];
+  const auto total = [&](std::size_t i, Recompute r) {
+    return costs.layers.total(plan.stages[0][0][i].layer, mb, r);
+  };
+  const Bytes embedding = total(0, Recompute::none).saved, input = total(1, Recompute::full).saved;
+  const Bytes all = total(1, Recompute::none).saved, gradients = total(1, Recompute::none).working;
+  const LayerTotals head = total(4, Recompute::none);
+  const Bytes expected = std::max({embedding + all * 2 + gradients,      // first two blocks
+                                   embedding + input + all + gradients,  // the third
+                                   embedding + input * 2 + head.saved + head.working});
+  EXPECT_EQ(most(Granularity::kernel), expected);
+  EXPECT_EQ(most(Granularity::stage), expected);
+}
+
+// R both blocks, B their backwards: 1 and 2 are of the first and of the second.
+TEST(Passes, BlocksThatRecomputeTogetherRunAgainBeforeTheBackwardOfTheLast) {
+  Job job = five_layers();
+  job.granularity = Granularity::kernel;
+  job.recompute.llm = Recompute::full;
+  job.recompute.num_layers = 3;
+  JobCosts costs(job);
+  const Program program = to_program(job, plan_of(job, {5}), costs.context());
+  std::string order;
+  for (const TaskId t : on_stream(program, {0}, StreamKind::compute)) {
+    const std::string_view name = program.text(program.tasks()[t.value].label);
+    const TaskKind kind = program.tasks()[t.value].kind;
+    if (name == "llm attention" && kind == TaskKind::recompute) order += 'R';
+    if (name == "llm attention backward") order += 'B';
+  }
+  EXPECT_EQ(order, "RRRBBB");
+}
+
+// Of a chunk's three blocks the first one.
+TEST(Passes, BlockRecomputeIsOfTheFirstBlocksOfAChunk) {
+  Job job = five_layers();
+  job.recompute.llm = Recompute::full;
+  job.recompute.method = RecomputeMethod::block;
+  job.recompute.num_layers = 1;
+  const Plan plan = plan_of(job, {5});
+  std::vector<Recompute> blocks;
+  for (const PlannedLayer& p : plan.stages[0][0])
+    if (p.layer.kind == LayerKind::block) blocks.push_back(p.recompute);
+  EXPECT_EQ(blocks, (std::vector{Recompute::full, Recompute::none, Recompute::none}));
+}
+
 // Frozen blocks in front of a trained one: no backward runs through them, so that they would be
 // recomputed costs nothing.
 TEST(Passes, FrozenLayersWorkWithNothing) {

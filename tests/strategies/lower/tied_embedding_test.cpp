@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "strategies/step/simulate_plan.hpp"
 #include "tests/strategies/lower/programs.hpp"
 
 namespace mllmsim {
@@ -25,11 +26,20 @@ TEST(TiedEmbedding, IsReducedOverTheStagesThatHoldIt) {
   const Program program = to_program(job, plan_of(job, {3, 2}), costs.context());
   for (const std::uint32_t device : {0u, 1u}) {
     const auto dp = on_stream(program, {device}, StreamKind::dp);
-    ASSERT_EQ(letters(program, dp), "RS");
-    EXPECT_EQ(program.tasks()[dp[0].value].bytes, Bytes{4 * job.model.llm.vocab_size * 2048});
+    ASSERT_EQ(letters(program, dp), "SRS");  // the stages meet, reduce, and all ranks meet
+    EXPECT_EQ(program.tasks()[dp[1].value].bytes, Bytes{4 * job.model.llm.vocab_size * 2048});
     const auto compute = on_stream(program, {device}, StreamKind::compute);
     EXPECT_TRUE(joined(program, compute[compute.size() - 2], dp[0]));  // the last backward
   }
+}
+
+// One replica: the last stage is done first and waits for the pipeline, never for a replica.
+TEST(TiedEmbedding, WaitingForTheFirstStageIsCoolDown) {
+  const Job job = two_stages(true);
+  JobCosts costs(job);
+  const auto times = simulate_plan(job, plan_of(job, {3, 2}), costs.context()).device_times();
+  EXPECT_GT(times[1].bubbles[BubbleKind::pp_cooldown], Time{});
+  EXPECT_EQ(times[1].bubbles[BubbleKind::dp_wait], Time{});
 }
 
 TEST(TiedEmbedding, IsHeldTwiceOnTwoStagesAndOnceOnOne) {

@@ -25,13 +25,6 @@ TEST(BalancedCut, AmongEqualsIsTheMostEven) {
 
 TEST(BalancedCut, NoPartIsEmpty) { EXPECT_EQ(balanced_cut({1, 0, 0}, 3), (Sizes{1, 1, 1})); }
 
-// Parts 3, 1, 1, 3 on two ranks in turn are 3 + 1 and 1 + 3: even. 3 1, 1, 1 1, 1 are 6 and 2: two
-// of the first rank's layers go over cuts.
-TEST(EvenRanks, MovesLayersToTheRankWithLess) {
-  EXPECT_EQ(even_ranks({3, 1, 1, 3}, {1, 1, 1, 1}, 2), (Sizes{1, 1, 1, 1}));
-  EXPECT_EQ(even_ranks({3, 1, 1, 1, 1, 1}, {2, 1, 2, 1}, 2), (Sizes{1, 3, 1, 1}));
-}
-
 // Two ranks, two chunks, six layers: with both layers of 2 alone in the first chunk a round takes
 // 2 + 2; any stage of 2 ones in the first chunk would leave a heavier second.
 TEST(CutByChunks, PutsHeavyPartsIntoTheSameChunk) {
@@ -59,23 +52,6 @@ TEST(CutByChunks, NoCutHasAShorterRound) {
       for (std::size_t j = i + 1; j < 7; ++j)
         for (std::size_t k = j + 1; k < 8; ++k)
           RC_ASSERT(found <= round_of(w, {i, j - i, k - j, 8 - k}, 2) * (1 + 1e-6));
-  }));
-}
-
-TEST(EvenRanks, NeverMakesTheHeaviestRankHeavier) {
-  EXPECT_TRUE(rc::check([] {
-    const auto w = *rc::gen::container<std::vector<double>>(
-        14, rc::gen::map(rc::gen::inRange(1, 50), [](int i) { return static_cast<double>(i); }));
-    const Sizes start = balanced_cut(w, 6), even = even_ranks(w, start, 3);
-    const auto heaviest = [&](const Sizes& sizes) {
-      std::vector<double> sums(3, 0);
-      for (std::size_t k = 0, at = 0; k < sizes.size(); ++k)
-        for (std::size_t i = 0; i < sizes[k]; ++i) sums[k % 3] += w[at++];
-      return *std::max_element(sums.begin(), sums.end());
-    };
-    RC_ASSERT(heaviest(even) <= heaviest(start) + 1e-9);
-    RC_ASSERT(std::accumulate(even.begin(), even.end(), std::size_t{0}) == w.size());
-    RC_ASSERT(*std::min_element(even.begin(), even.end()) > 0U);
   }));
 }
 
@@ -125,7 +101,7 @@ Sizes plain_cut(const std::vector<double>& w, std::size_t parts) {
           const double value = part > limit ? kInfinity
                                : squares    ? best[m - 1][j] + part * part
                                             : std::max(best[m - 1][j], part);
-          if (value >= best[m][l]) continue;
+          if (value >= best[m][l] * (squares ? 1 - 1e-9 : 1)) continue;  // rounding is none
           best[m][l] = value;
           from[m][l] = j;
         }

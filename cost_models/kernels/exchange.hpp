@@ -1,0 +1,39 @@
+// Time of DeepEP's dispatch and combine of tokens among the GPUs of a node.
+//
+//   time = base + copies * (per_copy + bytes / bandwidth),   copies = tokens * ranks per token
+//
+// A copy is one token on its way to one rank (its own counts: it is copied like the others), made
+// by a warp of the few SMs that the library takes: short tokens cost their handling, long ones
+// their bytes. Over the network a token goes to each other node once, to a GPU there that passes it
+// on; both happen at the same time, so that the longer one counts:
+//
+//   time = max(in the node, all-to-all over the network of tokens * nodes per token)
+//
+// Left out: tokens that some ranks get more of (the layer counts those of the busiest).
+#pragma once
+
+#include "cost_models/kernels/kernel_costs.hpp"
+#include "cost_models/kernels/provenance.hpp"
+
+namespace mllmsim::costs {
+
+struct ExchangeLine {
+  Seconds base{}, per_copy{};
+  BytesPerSecond bandwidth{};  // of copied bytes
+};
+
+struct ExchangeModel {
+  Provenance provenance;
+  int sms = 0;    // that the library was given
+  int ranks = 0;  // of a node, where it was measured
+  ExchangeLine dispatch, combine;
+};
+
+// Inside a node.
+Cost exchange_time(const ExchangeModel& model, const TokenExchange& exchange);
+
+// Of the bytes that leave each rank for others: in the same node, or for other nodes.
+Collective node_all_to_all(const TokenExchange& exchange);
+Collective network_all_to_all(const TokenExchange& exchange);
+
+}  // namespace mllmsim::costs

@@ -1,0 +1,43 @@
+#include "cost_models/layers/recompute.hpp"
+
+#include "cost_models/layers/pointwise_kernels.hpp"
+
+namespace mllmsim::costs {
+
+Rerun rerun_of(const Block& b, Recompute recompute) {
+  Rerun r;
+  if (recompute != Recompute::selective || !b.setting.has_backward()) return r;
+  const Software& software = b.setting.software;
+  const auto asked = [&](RecomputeModule m) { return software.recompute_modules.has(m); };
+  const bool experts = b.shape.experts.num_experts > 0;
+  const bool latent = static_cast<bool>(b.shape.latent);
+  r.attention = asked(RecomputeModule::core_attn) &&
+                (!software.flash_attention || software.recompute_flash_attention);
+  r.input_norm = latent && asked(RecomputeModule::layernorm);
+  r.up_projections = latent && asked(RecomputeModule::mla_up_proj);
+  r.mlp_norm = experts && asked(RecomputeModule::layernorm);
+  r.mlp = !experts && asked(RecomputeModule::mlp);
+  r.experts = experts && asked(RecomputeModule::moe);
+  r.expert_activation = experts && asked(RecomputeModule::moe_act);
+  r.shared_experts = experts && asked(RecomputeModule::shared_experts);
+  return r;
+}
+
+std::vector<TimedKernel> rerun_kernels(const Block& b, std::int64_t tokens) {
+  const Rerun r = rerun_of(b, Recompute::selective);
+  const LayerSetting& s = b.setting;
+  KernelList list(s);
+  const auto norm = [&] {
+    norm_forward(list, s, b.shape.norm, s.rows(tokens), b.shape.hidden_size);
+  };
+  if (r.mlp_norm || r.mlp) norm();
+  if (r.mlp) mlp_forward(list, b, tokens);
+  if (r.experts) experts_forward(list, b, tokens);
+  if (r.shared_experts) shared_experts_forward(list, b, tokens);
+  if (r.expert_activation) expert_activation_forward(list, b, tokens);
+  if (r.input_norm) norm();
+  if (r.up_projections) latent_up_forward(list, b, tokens);
+  return list.take();
+}
+
+}  // namespace mllmsim::costs
