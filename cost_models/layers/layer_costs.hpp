@@ -125,7 +125,7 @@ class LayerCosts {
   struct Memo;
   struct BlockTotals;
 
-  // Blocks of one kind cost the same, but for those of a frozen LLM that no gradient reaches.
+  // Blocks of one kind cost the same, but for frozen ones that no gradient leaves.
   std::size_t kind_of(const Layer& layer) const {
     const std::size_t kind = block_kind(model_, layer);
     return !ends_early_ || stream_needs_gradient(model_, layer) ? kind : kind + 256;
@@ -151,7 +151,7 @@ class LayerCosts {
   GroupShape tp_group_, cp_group_;
   int cp_nic_sharers_ = 1;
   GroupShape expert_group_, expert_tp_group_;
-  bool ends_early_ = false;  // frozen blocks come before the first that sees images
+  bool ends_early_ = false;  // gradients do, before all blocks of a kind were passed
   std::unique_ptr<Memo> memo_;
 };
 

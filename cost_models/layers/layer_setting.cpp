@@ -48,6 +48,14 @@ void check_format(const KernelCosts& kernels, NumberFormat format) {
                               name_of(format), wide ? "fp32" : "bf16"));
 }
 
+// Frozen blocks come before the first that sees images, or the first block with adapters hands no
+// gradient on.
+bool gradients_end_early(const Model& model) {
+  bool adapters = model.llm.blocks.adapters.lora_rank > 0;
+  for (const Encoder& e : model.encoders) adapters |= e.blocks.adapters.lora_rank > 0;
+  return adapters || (crosses(model) && !model.llm.trained);
+}
+
 void check_heads(const std::string& name, const Transformer& t, int tp) {
   if (t.uneven_heads != UnevenHeads::refuse || t.num_attention_heads % tp == 0) return;
   throw UserError("", "uneven_heads",
@@ -70,7 +78,7 @@ LayerCosts::LayerCosts(const Model& model, const Parallelism& parallelism, const
       cp_nic_sharers_(nic_sharers(parallelism.tensor_model_parallel_size, cluster)),
       expert_group_(expert_group_of(parallelism, cluster)),
       expert_tp_group_(tp_group_of(parallelism.expert_tensor_ranks(), cluster)),
-      ends_early_(crosses(model) && !model.llm.trained),
+      ends_early_(gradients_end_early(model)),
       memo_(std::make_unique<Memo>()) {
   const int tp = parallelism.tensor_model_parallel_size;
   check_format(kernels, software.precision.format);

@@ -11,6 +11,7 @@ namespace {
 struct Passes {
   double products = 1;  // forward, and a backward for inputs and for weights
   double attention = 1;
+  double image_products = 1;  // of image tokens that cross-attention sees
 };
 
 Passes passes_of(const Model& model, const Layer& layer) {
@@ -20,7 +21,7 @@ Passes passes_of(const Model& model, const Layer& layer) {
                         stream_needs_gradient(model, layer) || images;
   const bool patches = layer.kind == LayerKind::embedding;  // whose input is data
   return {1.0 + (backward && !patches ? 1.0 : 0.0) + (trained(model, layer) ? 1.0 : 0.0),
-          backward ? 3.0 : 1.0};
+          backward ? 3.0 : 1.0, 1.0 + (images ? 1.0 : 0.0) + (trained(model, layer) ? 1.0 : 0.0)};
 }
 
 Flops attention_flops(const Transformer& t, std::vector<SequenceGroup> sequences) {
@@ -40,14 +41,18 @@ Flops attention_flops(const Transformer& t, std::vector<SequenceGroup> sequences
 
 Flops layer_flops(const Model& model, const Layer& layer, const TokenBatch& batch) {
   const Passes passes = passes_of(model, layer);
+  const auto products = [](double times, std::int64_t tokens, std::int64_t values) {
+    return Flops{times * 2.0 * static_cast<double>(tokens) * static_cast<double>(values)};
+  };
   const auto product = [&](std::int64_t tokens, std::int64_t values) {
-    return Flops{passes.products * 2.0 * static_cast<double>(tokens) * static_cast<double>(values)};
+    return products(passes.products, tokens, values);
   };
   const std::int64_t values = matrix_values(model, layer);
   if (layer.kind == LayerKind::block) {
     const Transformer& t = blocks_of(model, layer);
     Flops flops = product(batch.tokens(), values);
-    if (t.cross_attention) flops += product(batch.cross_keys(), cross_values(t));
+    if (t.cross_attention)
+      flops += products(passes.image_products, batch.cross_keys(), cross_values(t));
     return flops + attention_flops(t, chunked(batch, t.attention_chunk_size)) * passes.attention;
   }
   if (layer.kind != LayerKind::projector) return product(batch.tokens(), values);

@@ -4,6 +4,7 @@
 
 #include "sim/kernel/schedule.hpp"
 #include "strategies/lower/lower.hpp"
+#include "strategies/lower/plan_costs.hpp"
 #include "strategies/step/plan_memory.hpp"
 
 namespace mllmsim::step {
@@ -49,11 +50,7 @@ RankReplay::RankReplay(const Job& job, const Plan& plan, const costs::LayerCosts
 void RankReplay::add_rows(const Job& job, const Chunk& chunk) {
   const auto first = static_cast<std::uint32_t>(rows_.size());
   for (const PlannedLayer& p : chunk) {
-    const bool like =
-        rows_.size() > first && rows_.back().planned.layer.kind == p.layer.kind &&
-        rows_.back().planned.layer.module == p.layer.module &&
-        block_kind(model_, rows_.back().planned.layer) == block_kind(model_, p.layer) &&
-        rows_.back().planned.recompute == p.recompute;
+    const bool like = rows_.size() > first && lower::alike(layers_, rows_.back().planned, p);
     if (!like) {
       rows_.push_back({p, 0, job.recompute.in_units() ? job.recompute.num_layers : 1, {}});
       if (job.parallelism.zero_stage == 3)

@@ -1,5 +1,5 @@
-// Random jobs for properties: models, clusters, software, data and parallel sizes, as small as a
-// property needs them and as odd as a scenario may say.
+// Random jobs for properties: clusters, software, data and parallel sizes, as small as a property
+// needs them and as odd as a scenario may say; models are in random_model.hpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,81 +10,68 @@
 #include <random>
 
 #include "sim/base/errors.hpp"
-#include "tests/strategies/small_job.hpp"
+#include "tests/strategies/random_model.hpp"
 
 namespace mllmsim {
-
-inline bool random_bool() { return *rc::gen::arbitrary<bool>(); }
-
-// With at least so many layers, and up to five more.
-inline Transformer random_blocks(int layers) {
-  Transformer t;
-  t.num_hidden_layers = layers + *rc::gen::inRange(0, 6);
-  t.num_attention_heads = *rc::gen::element(4, 8, 16);
-  t.num_key_value_heads = random_bool() ? t.num_attention_heads : 4;
-  t.head_dim = *rc::gen::element(32, 64, 128);
-  t.hidden_size = t.num_attention_heads * t.head_dim;
-  t.intermediate_size = t.hidden_size * *rc::gen::element(2, 4);
-  t.gated_mlp = random_bool();
-  t.norm = *rc::gen::element(Norm::layer_norm, Norm::rms_norm);
-  t.qk_norm = random_bool();
-  t.layer_scale = random_bool();
-  t.drop_path = random_bool();
-  return t;
-}
-
-// Every model stage finds a layer of the LLM.
-inline Model random_model(const Parallelism& p) {
-  Model model = small_job().model;
-  model.llm.blocks = random_blocks(p.pipeline_model_parallel_size * p.virtual_pipeline_stages);
-  model.llm.blocks.rotary = model.llm.blocks.causal = true;
-  model.llm.vocab_size = *rc::gen::element(1000, 32000);
-  model.llm.trained = random_bool();
-  const Encoder like = model.encoders.front();
-  model.encoders.clear();
-  for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
-    Encoder& e = model.encoders.emplace_back(like);
-    e.name = "encoder " + std::to_string(i);
-    e.blocks = random_blocks(1);
-    if (random_bool())
-      e.projector_sizes = {e.blocks.hidden_size, model.llm.blocks.hidden_size};
-    else
-      e.projector_sizes.clear();
-    e.trained = random_bool();
-    e.projector_trained = random_bool();
-  }
-  return model;
-}
 
 // What the shipped generations of frameworks differ in, in every combination.
 inline Software random_software(const Parallelism& p) {
   Software s;
-  for (bool* choice :
-       {&s.flash_attention, &s.fused_kernels, &s.fused_norms, &s.gather_qk_norm, &s.dropout,
-        &s.overlap_param_gather, &s.overlap_grad_reduce, &s.reduce_scatter_grads,
-        &s.overlap_tp_backward, &s.overlap_p2p, &s.scatter_gather_p2p})
+  for (bool* choice : {&s.flash_attention,
+                       &s.fused_kernels,
+                       &s.fused_norms,
+                       &s.gather_qk_norm,
+                       &s.dropout,
+                       &s.overlap_param_gather,
+                       &s.overlap_grad_reduce,
+                       &s.reduce_scatter_grads,
+                       &s.overlap_tp_backward,
+                       &s.overlap_p2p,
+                       &s.scatter_gather_p2p,
+                       &s.joint_gate_up,
+                       &s.strided_attention,
+                       &s.recompute_flash_attention,
+                       &s.sequence_parallel_over_tiles,
+                       &s.grads_start_empty,
+                       &s.clip_grad,
+                       &s.zero3_tensor_per_rank,
+                       &s.fused_cross_entropy,
+                       &s.cuda_graphs,
+                       &s.cuda_graph_attention,
+                       &s.cuda_graph_router,
+                       &s.moe_fused_grouped_mlp,
+                       &s.moe_shared_expert_overlap,
+                       &s.memory.keep_stage_outputs,
+                       &s.memory.transpose_attention_output,
+                       &s.memory.allocator.expandable_segments})
     *choice = random_bool();
   s.flash_attention |= p.context_parallel_size > 1;
   s.split_encoders_over_cp = p.context_parallel_size > 1 && random_bool();
-  s.fused_cross_entropy = random_bool();
-  s.cuda_graphs = random_bool();
-  s.cuda_graph_attention = random_bool();
-  s.cuda_graph_router = random_bool();
-  s.moe_fused_grouped_mlp = random_bool();
-  s.moe_shared_expert_overlap = random_bool();
   if (p.expert_tensor_ranks() == 1)
     s.moe_token_dispatcher = *rc::gen::element(TokenDispatcher::alltoall, TokenDispatcher::deepep,
                                                TokenDispatcher::hybridep);
-  if (p.expert_model_parallel_size > 1) s.moe_load_imbalance = *rc::gen::element(1.0, 1.5);
+  if (p.expert_model_parallel_size > 1) {
+    s.moe_load_imbalance = *rc::gen::element(1.0, 1.5);
+    s.overlap_moe_expert_parallel_comm =
+        !s.moe_shared_expert_overlap && random_bool() &&
+        (p.pipeline_model_parallel_size == 1 || p.virtual_pipeline_stages > 1);
+  }
+  if (s.moe_load_imbalance == 1) s.moe_expert_capacity_factor = *rc::gen::element(0.0, 1.25);
   s.overlap_tp_forward = p.sequence_parallel && random_bool();
   s.flash_attention_generation = *rc::gen::inRange(0, 3);
   s.ddp_bucket_size = *rc::gen::element(1'000'000, 40'000'000);
   s.zero3_prefetch_layers = *rc::gen::inRange(0, 4);
+  s.zero3_collectives_per_layer = *rc::gen::element(1, 4);
+  s.zero3_max_reuse_distance = *rc::gen::element(0, 1'000'000);
   s.host_time_per_kernel = Seconds{*rc::gen::element(0.0, 8e-6, 55e-6)};
   s.grad_accumulation_bytes_per_parameter = *rc::gen::element(0, 6, 10, 18);
   s.precision.grad_bytes_per_parameter = *rc::gen::element(2, 4);
   s.precision.sharded_grad_bytes_per_parameter = *rc::gen::element(2, 4);
   s.precision.optimizer_bytes_per_parameter = *rc::gen::element(12, 16);
+  s.memory.model_grad_bytes_per_parameter = *rc::gen::element(0, 2);
+  s.memory.optimizer_step_bytes_per_parameter = *rc::gen::element(0, 4);
+  s.memory.allocator.max_split_size = Bytes{*rc::gen::element(0LL, 128LL << 20)};
+  s.memory.allocator.garbage_collection_threshold = *rc::gen::element(0.0, 0.8);
   return s;
 }
 
@@ -154,6 +141,7 @@ inline void random_experts(Job& job) {
   Parallelism& p = job.parallelism;
   Transformer& t = job.model.llm.blocks;
   t.experts = {8, 2, t.hidden_size, random_bool() ? t.hidden_size : 0};
+  t.parallel_residual = t.shared_norm = t.adapters.up = t.adapters.down = false;
   const int ranks = p.tensor_model_parallel_size * p.gradient_ranks();
   p.expert_tensor_parallel_size = *rc::gen::element(0, 1);
   const int ep = *rc::gen::element(1, 2, 4, 8);
@@ -206,7 +194,7 @@ inline std::string text_of(const Job& job) {
       "{}: tp {} pp {} vpp {} cp {} {} ep {} etp {} dp {} zero {} copies {} reshard {} hpz {} sp "
       "{} tp-pp-dp "
       "{}, {} micro-batches of {}{}\n"
-      "recompute {} {} [{}] {} {}, {} encoders, {} LLM layers, trained {}; {} GPUs per node, {} "
+      "recompute {} {} [{}] {} {}, {} encoders, {} LLM layers:{}; {} GPUs per node, {} "
       "NICs\n"
       "overlaps: gather {} reduce {} tp backward {} forward {} p2p {}; scatter {} split p2p {}\n",
       job.strategy, p.tensor_model_parallel_size, p.pipeline_model_parallel_size,
@@ -217,7 +205,7 @@ inline std::string text_of(const Job& job) {
       job.data.set ? " of a data set" : "", name_of(job.recompute.encoder),
       name_of(job.recompute.llm), fmt::join(job.recompute.layers_per_stage, " "),
       name_of(job.recompute.method), job.recompute.num_layers, job.model.encoders.size(),
-      job.model.llm.blocks.num_hidden_layers, job.model.llm.trained, job.cluster.gpus_per_node,
+      job.model.llm.blocks.num_hidden_layers, traits_of(job.model), job.cluster.gpus_per_node,
       job.cluster.nics_per_node, s.overlap_param_gather, s.overlap_grad_reduce,
       s.overlap_tp_backward, s.overlap_tp_forward, s.overlap_p2p, s.reduce_scatter_grads,
       s.scatter_gather_p2p);
