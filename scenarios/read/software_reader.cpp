@@ -23,8 +23,19 @@ void each_memory_field(Software& s, F field) {
         "code: Megatron adds up in its main gradients at once", kBytes);
   field("optimizer_step_bytes_per_parameter", m.optimizer_step_bytes_per_parameter,
         "code: Megatron-Core updates from its main gradients", kBytes);
-  field("reduce_bucket", m.reduce_bucket, "code: Megatron reduces main gradients in place");
+  field("reduce_copy_bytes_per_parameter", m.reduce_copy_bytes_per_parameter,
+        "code: Megatron reduces main gradients in place", kBytes);
+  field("reduce_copy_parameters", m.reduce_copy_parameters,
+        "code: Megatron reduces main gradients in place", kUpToParameters);
+  field("overflow_check_bytes_per_parameter", m.overflow_check_bytes_per_parameter,
+        "code: Megatron's multi_tensor_scale makes no copies", kBytes);
+  field("grad_norm_bytes_per_parameter", m.grad_norm_bytes_per_parameter,
+        "code: Megatron's multi_tensor_l2norm makes no copies", kBytes);
+  field("grad_cast_bytes_per_parameter", m.grad_cast_bytes_per_parameter,
+        "code: Megatron's weight gradients add to fp32 in their GEMM", kBytes);
   field("keep_stage_outputs", m.keep_stage_outputs, "code: Megatron's deallocate_pipeline_outputs");
+  field("partition_stage_outputs", m.partition_stage_outputs,
+        "code: Megatron sends what its layers return");
   field("transpose_attention_output", m.transpose_attention_output,
         "measurement: Megatron-LM's CI on H100, where cuDNN's attention runs sequence first");
   field("logits_saved_bytes", m.logits_saved_bytes,

@@ -18,13 +18,24 @@ struct MemorySettings {
   // Gradients in the parameters' precision, kept beside the main ones all step long: DeepSpeed's
   // bf16 optimizer. Megatron's have no life of their own.
   int model_grad_bytes_per_parameter = 0;
-  // Of a parameter that a rank updates, while the optimizer runs: fp32 copies of its gradient.
+  // Of a parameter that a rank updates, while the optimizer runs: an fp32 copy of its gradient (4)
+  // and the flat one that it is made of.
   int optimizer_step_bytes_per_parameter = 0;
-  // What gradients are copied into to be reduced (DeepSpeed's reduce_bucket_size).
-  Bytes reduce_bucket{};
+  // Copies of gradients that replicas reduce, at the end of a step: bytes each, of so many
+  // parameters at once or of one larger tensor; 0: of all of them.
+  int reduce_copy_bytes_per_parameter = 0;
+  std::int64_t reduce_copy_parameters = 0;
+  // Of the largest gradient's share that a rank updates: copies to look for overflow, for its norm.
+  int overflow_check_bytes_per_parameter = 0;
+  int grad_norm_bytes_per_parameter = 0;
+  // Of the largest gradient: its copy in the precision that gradients are added up in, after every
+  // backward.
+  int grad_cast_bytes_per_parameter = 0;
   // A stage keeps its output until the backward (DeepSpeed's pipeline); otherwise it is freed once
   // sent (Megatron's deallocate_output_tensor).
   bool keep_stage_outputs = false;
+  // What is kept of it is split over tp ranks (DeepSpeed's PartitionedTensor).
+  bool partition_stage_outputs = false;
   // Flash attention runs batch first in layers that run sequence first: of more than one sequence
   // its output and a transposed copy are both kept.
   bool transpose_attention_output = false;

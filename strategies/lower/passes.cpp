@@ -72,7 +72,8 @@ void Passes::keep_output(const Position& at, const Pass& pass, const PassTasks& 
   if (stage + 1 == static_cast<int>(step_.chunks()) * step_.ranks()) return;
   Bytes bytes = boundary(step_, costs_.models.layers, stage, stage + 1,
                          step_.micro_batch(at.replica, pass.micro_batch));
-  if (p.sequence_parallel) bytes = scaled(bytes, 1.0 / p.tensor_model_parallel_size);
+  if (p.sequence_parallel || step_.job().software.memory.partition_stage_outputs)
+    bytes = scaled(bytes, 1.0 / p.tensor_model_parallel_size);
   if (pass.forward)
     step_.program().add_memory(tasks.segments.front().first, bytes.value, 0);
   else

@@ -65,7 +65,7 @@ void measure_state(const Run& run, StageFigures& row) {
   const step::RankState held = step::rank_state(run.job, run.plan, row.stage);
   row.parameters = held.parameters;
   row.held = held.held;
-  row.optimizer_step = held.optimizer_step;
+  row.optimizer_step = held.end.most();
 }
 
 // The most at once: as allocated, and as the allocator reserves it. Quantiles are over steps and

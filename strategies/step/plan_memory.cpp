@@ -72,18 +72,12 @@ RankState rank_state(const Job& job, const Plan& plan, int rank) {
     out.parameters += n;
   }
   const MemorySettings& memory = job.software.memory;
-  const std::int64_t step_bytes = memory.optimizer_step_bytes_per_parameter;
-  const Precision& precision = job.software.precision;
-  if (precision.optimizer_bytes_per_parameter > 0)
-    out.optimizer_step = scaled(out.held[Holding::optimizer],
-                                static_cast<double>(step_bytes) /
-                                    static_cast<double>(precision.optimizer_bytes_per_parameter));
-  if (p.gradient_ranks() > 1) out.held[Holding::buckets] = memory.reduce_bucket;
+  out.end = step_end(job, chunks, trained, out.held[Holding::optimizer]);
   if (p.gradient_ranks() > 1 && p.zero_stage == 2) {  // until a bucket's gradients are scattered
     const std::int64_t bucket =
         std::min(trained, job.software.bucket_parameters(p.gradient_ranks()));
-    out.held[Holding::buckets] = std::max(
-        out.held[Holding::buckets], Bytes{precision.sharded_grad_bytes_per_parameter * bucket});
+    out.held[Holding::buckets] =
+        Bytes{job.software.precision.sharded_grad_bytes_per_parameter * bucket};
   }
   out.held[Holding::workspaces] = memory.gemm_workspaces;
   out.held[Holding::communicators] = memory.per_communicator * communicators(p);
@@ -98,7 +92,7 @@ Bytes peak_memory(const Job& job, const Plan& plan,
   Bytes most{};
   for (std::size_t d = 0; d < profile.size(); ++d) {
     const RankState state = rank_state(job, plan, static_cast<int>(d % ranks));
-    most = std::max(most, state.held.total() + std::max(peak(profile[d]), state.optimizer_step));
+    most = std::max(most, state.held.total() + std::max(peak(profile[d]), state.end.most()));
   }
   return most;
 }

@@ -8,13 +8,14 @@
 #include "sim/account/memory.hpp"
 #include "strategies/job/job.hpp"
 #include "strategies/job/plan.hpp"
+#include "strategies/step/step_end.hpp"
 
 namespace mllmsim::step {
 
 struct RankState {
   std::int64_t parameters = 0;  // on one GPU
   Holdings held;
-  Bytes optimizer_step{};  // more while the optimizer runs
+  StepEnd end;  // beside what is held
 };
 RankState rank_state(const Job& job, const Plan& plan, int rank);
 

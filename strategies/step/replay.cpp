@@ -35,10 +35,11 @@ RankReplay::RankReplay(const Job& job, const Plan& plan, const costs::LayerCosts
       tp_(job.parallelism.tensor_model_parallel_size),
       flash_(job.software.flash_attention),
       keeps_outputs_(job.software.memory.keep_stage_outputs),
-      sequence_parallel_(job.parallelism.sequence_parallel),
+      splits_outputs_(job.parallelism.sequence_parallel ||
+                      job.software.memory.partition_stage_outputs),
       allocator_(job.software.memory.allocator, allowed(job, rank_state(job, plan, rank).held)) {
   const RankState state = rank_state(job, plan, rank);
-  optimizer_step_ = state.optimizer_step;
+  end_ = state.end;
   for (const Chunk& chunk : plan.stages[static_cast<std::size_t>(rank)]) add_rows(job, chunk);
   for (std::size_t i = 0; i < kHoldings; ++i)
     if (in_allocator(static_cast<Holding>(i)) && !allocate(state.held.bytes[i], held_)) {
@@ -95,7 +96,7 @@ Bytes RankReplay::output(const MicroBatch& mb, std::uint32_t chunk) const {
       chunk + 1 == chunk_rows_.size() && rank_ + 1 == static_cast<int>(plan_.stages.size());
   if (!keeps_outputs_ || last || layers.empty()) return {};
   const Bytes all = layers_.boundary(layers.back().layer, mb);
-  return sequence_parallel_ ? scaled(all, 1.0 / tp_) : all;
+  return splits_outputs_ ? scaled(all, 1.0 / tp_) : all;
 }
 
 bool RankReplay::forward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved) {
@@ -138,6 +139,17 @@ bool RankReplay::backward(const MicroBatch& mb, std::uint32_t chunk, std::vector
       free_last(passing_, passing_.size());
     }
   }
+  if (!allocate(end_.after_backward, passing_)) return false;
+  free_last(passing_, passing_.size());
+  return true;
+}
+
+bool RankReplay::finish_step() {
+  for (const std::vector<Bytes>& tensors : end_.phases) {
+    for (const Bytes bytes : tensors)
+      if (!allocate(bytes, passing_)) return false;
+    free_last(passing_, passing_.size());
+  }
   return true;
 }
 
@@ -161,12 +173,9 @@ bool RankReplay::step(std::int64_t number, const std::vector<MicroBatch>& micro_
                 asked_};
     return false;
   }
-  if (!allocate(optimizer_step_, passing_)) {
-    ran_out_ = {number, -1, false, allocator_.allocated(), allocator_.reserved(), asked_};
-    return false;
-  }
-  free_last(passing_, passing_.size());
-  return true;
+  if (finish_step()) return true;
+  ran_out_ = {number, -1, false, allocator_.allocated(), allocator_.reserved(), asked_};
+  return false;
 }
 
 }  // namespace mllmsim::step

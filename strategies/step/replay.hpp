@@ -8,7 +8,7 @@
 //   forward    a layer's passing tensors, three alive at a time, and those it saves
 //   backward   what recomputes and gradients, until the layer is done; then what was saved is freed
 //
-// and at the end of a step the optimizer's copies. Tensors that pass in a row of like layers are
+// and at the end of a step the copies of gradients that reductions and the optimizer work with. Tensors that pass in a row of like layers are
 // replayed for the first of them: the others find the blocks that it gave back. Of blocks that
 // recompute together those of one kind count, so a unit of two kinds keeps an input more. Left out:
 // encoders beside the pipeline (plan.encoders), whose ranks are not replayed.
@@ -23,6 +23,7 @@
 #include "sim/kernel/schedule.hpp"
 #include "strategies/job/job.hpp"
 #include "strategies/job/plan.hpp"
+#include "strategies/step/step_end.hpp"
 
 namespace mllmsim::step {
 
@@ -68,6 +69,7 @@ class RankReplay {
   bool allocate(Bytes bytes, std::vector<Block>& into);
   void free_last(std::vector<Block>& blocks, std::size_t count);
   bool forward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved);
+  bool finish_step();
   bool backward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved);
   Bytes output(const MicroBatch& mb, std::uint32_t chunk) const;
 
@@ -75,8 +77,8 @@ class RankReplay {
   const costs::LayerCosts& layers_;
   const Model& model_;
   int rank_, tp_;
-  bool flash_, keeps_outputs_, sequence_parallel_;
-  Bytes optimizer_step_{};
+  bool flash_, keeps_outputs_, splits_outputs_;
+  StepEnd end_;
   CachingAllocator allocator_;
   std::vector<Row> rows_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> chunk_rows_;  // first, end

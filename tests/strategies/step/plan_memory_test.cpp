@@ -80,7 +80,7 @@ TEST(RankState, ModelGradientsAreKeptBesideTheMainOnes) {
 TEST(RankState, TheOptimizerStepNeedsCopiesOfItsShard) {
   Job job = job_with(1);
   job.software.memory.optimizer_step_bytes_per_parameter = 4;
-  EXPECT_EQ(rank_state(job, one_block(), 0).optimizer_step, Bytes{400});
+  EXPECT_EQ(rank_state(job, one_block(), 0).end.most(), Bytes{400});
 }
 
 // A vocabulary of 100 rows of 8 on two ranks: 400 parameters each, on the first stage as the
