@@ -1,16 +1,10 @@
 #include "sim/account/bubbles.hpp"
 
-#include <algorithm>
-#include <optional>
-
+#include "sim/account/gap_claims.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/kernel/predecessors.hpp"
-#include "sim/kernel/simulation.hpp"
 
 namespace mllmsim {
-namespace {
-
-std::optional<BubbleKind> kind_while_running(TaskKind kind) {
+std::optional<BubbleKind> GapClaims::kind_while_running(TaskKind kind) {
   switch (kind) {
     case TaskKind::tp_collective:
       return BubbleKind::tp;
@@ -31,10 +25,12 @@ std::optional<BubbleKind> kind_while_running(TaskKind kind) {
   throw InternalError("unknown task kind");
 }
 
+namespace {
+
 class Accountant {
  public:
   Accountant(const Program& program, const Timeline& timeline)
-      : program_(program), timeline_(timeline), predecessors_(program), times_(program.devices()) {
+      : program_(program), timeline_(timeline), claims_(program), times_(program.devices()) {
     collect();
   }
 
@@ -83,42 +79,10 @@ class Accountant {
   // Splits [from, to) into intervals claimed by the device's own communication before `next`,
   // and the rest.
   void explain_gap(DeviceId d, Time from, Time to, TaskId next) {
-    claims_.clear();
-    if (next) claim(next, from, to);
-    // Stable: whose claim comes first among equals must not depend on the library's sort.
-    std::stable_sort(claims_.begin(), claims_.end(), [](const Bubble& a, const Bubble& b) {
-      const auto waits = [](const Bubble& c) { return c.kind == BubbleKind::encoder_wait; };
-      return a.start != b.start ? a.start < b.start : waits(a) < waits(b);
-    });
-    Time at = from;
-    for (const Bubble& c : claims_) {
-      if (c.end <= at) continue;
-      if (c.start > at) add(d, {kind_by_place(d, at), at, c.start});
-      add(d, {c.kind, std::max(at, c.start), c.end});
-      at = c.end;
-    }
-    if (to > at) add(d, {kind_by_place(d, at), at, to});
-  }
-
-  void claim(TaskId waiting, Time from, Time to) {
-    const DeviceId device = Program::device_of(program_.tasks()[waiting.value].stream);
-    for (TaskId p : predecessors_.of(waiting)) {
-      const Task& task = program_.tasks()[p.value];
-      const bool own =
-          Program::device_of(task.stream) == device &&
-          (Program::kind_of(task.stream) != StreamKind::compute || task.kind == TaskKind::host);
-      if (!own || timeline_.end[p.value] <= from) continue;
-      const Time start = timeline_.start[p.value], ready = timeline_.ready[p.value];
-      const StreamKind stream = Program::kind_of(task.stream);
-      if (stream == StreamKind::encoder_recv_prev || stream == StreamKind::encoder_recv_next)
-        claims_.push_back({BubbleKind::encoder_wait, from, std::min(to, timeline_.end[p.value])});
-      if (const auto kind = kind_while_running(task.kind)) {
-        claims_.push_back({*kind, std::max(from, start), std::min(to, timeline_.end[p.value])});
-        if (start > std::max(from, ready))
-          claims_.push_back({BubbleKind::dp_wait, std::max(from, ready), start});
-      }
-      claim(p, from, to);
-    }
+    claims_.begin(from, to);
+    if (next) claims_.add_before(next, timeline_, [](GroupId) {});
+    claims_.lay_out([&](Time at) { return kind_by_place(d, at); },
+                    [&](const Bubble& bubble) { add(d, bubble); });
   }
 
   BubbleKind kind_by_place(DeviceId d, Time at) const {
@@ -134,9 +98,8 @@ class Accountant {
 
   const Program& program_;
   const Timeline& timeline_;
-  Predecessors predecessors_;
+  GapClaims claims_;
   std::vector<Compute> compute_;
-  std::vector<Bubble> claims_;
   std::vector<DeviceTime> times_;
 };
 

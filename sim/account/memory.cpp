@@ -7,54 +7,54 @@
 
 namespace mllmsim {
 
-namespace {
-
-struct Change {
-  Time time;
-  std::int64_t delta = 0, working = 0;
-};
-
-std::vector<std::vector<Change>> changes_by_device(const Program& program,
-                                                   const Timeline& timeline) {
-  std::vector<std::vector<Change>> changes(program.devices());
-  std::vector<std::array<std::int64_t, 2>> working(program.devices());  // pipeline, encoders
-  for (std::size_t t = 0; t < program.tasks().size(); ++t) {
-    const Task& task = program.tasks()[t];
-    if (task.memory_at_start == 0 && task.memory_at_end == 0) continue;
-    const std::uint32_t device = Program::device_of(task.stream).value;
-    std::int64_t& held = working[device][task.chunk < 0 ? 1 : 0];
-    if (task.memory_at_start != 0) {
-      const std::int64_t taken = task.in_backward ? task.memory_at_start : 0;
-      changes[device].push_back({timeline.start[t], task.memory_at_start, taken});
-      held += taken;
-    }
-    if (task.memory_at_end != 0)
-      changes[device].push_back({timeline.end[t], task.memory_at_end, -std::exchange(held, 0)});
+void MemoryChanges::add(Time start, Time end, std::int64_t at_start, std::int64_t at_end,
+                        bool in_backward, bool beside_pipeline) {
+  std::int64_t& held = working_[beside_pipeline ? 1 : 0];
+  if (at_start != 0) {
+    const std::int64_t taken = in_backward ? at_start : 0;
+    changes_.push_back({start, at_start, taken});
+    held += taken;
   }
-  return changes;
+  if (at_end != 0) changes_.push_back({end, at_end, -std::exchange(held, 0)});
 }
 
-}  // namespace
+std::vector<MemoryPoint> MemoryChanges::profile() {
+  const auto before = [](const Change& a, const Change& b) {
+    return a.time != b.time ? a.time < b.time : a.delta < b.delta;
+  };
+  // Nearly in order already: each goes back a little.
+  for (std::size_t i = 1; i < changes_.size(); ++i) {
+    const Change change = changes_[i];
+    std::size_t at = i;
+    for (; at > 0 && before(change, changes_[at - 1]); --at) changes_[at] = changes_[at - 1];
+    changes_[at] = change;
+  }
+  std::vector<MemoryPoint> profile(1);
+  profile.reserve(changes_.size() + 1);
+  MemoryPoint now;
+  for (const Change& c : changes_) {
+    now = {c.time, now.bytes + Bytes{c.delta}, now.working + Bytes{c.working}};
+    if (profile.back().time == c.time)
+      profile.back() = now;
+    else
+      profile.push_back(now);
+  }
+  return profile;
+}
 
 std::vector<std::vector<MemoryPoint>> memory_profile(const Program& program,
                                                      const Timeline& timeline) {
-  std::vector<std::vector<Change>> changes = changes_by_device(program, timeline);
-  std::vector<std::vector<MemoryPoint>> profiles(program.devices());
-  for (std::size_t d = 0; d < profiles.size(); ++d) {
-    std::stable_sort(changes[d].begin(), changes[d].end(), [](const Change& a, const Change& b) {
-      return a.time != b.time ? a.time < b.time : a.delta < b.delta;
-    });
-    std::vector<MemoryPoint>& profile = profiles[d];
-    profile.push_back({});
-    MemoryPoint now;
-    for (const Change& c : changes[d]) {
-      now = {c.time, now.bytes + Bytes{c.delta}, now.working + Bytes{c.working}};
-      if (profile.back().time == c.time)
-        profile.back() = now;
-      else
-        profile.push_back(now);
-    }
+  std::vector<MemoryChanges> changes(program.devices());
+  for (std::size_t t = 0; t < program.tasks().size(); ++t) {
+    const Task& task = program.tasks()[t];
+    if (task.memory_at_start == 0 && task.memory_at_end == 0) continue;
+    changes[Program::device_of(task.stream).value].add(timeline.start[t], timeline.end[t],
+                                                       task.memory_at_start, task.memory_at_end,
+                                                       task.in_backward, task.chunk < 0);
   }
+  std::vector<std::vector<MemoryPoint>> profiles;
+  profiles.reserve(changes.size());
+  for (MemoryChanges& of_device : changes) profiles.push_back(of_device.profile());
   return profiles;
 }
 

@@ -30,6 +30,23 @@ std::vector<std::vector<MemoryPoint>> memory_profile(const Program& program,
 
 Bytes peak(const std::vector<MemoryPoint>& profile);
 
+// The changes of one device in the order of its tasks, from which its profile follows.
+class MemoryChanges {
+ public:
+  // What a task takes when it starts and, negative, gives back when it ends.
+  void add(Time start, Time end, std::int64_t at_start, std::int64_t at_end, bool in_backward,
+           bool beside_pipeline);
+  std::vector<MemoryPoint> profile();
+
+ private:
+  struct Change {
+    Time time;
+    std::int64_t delta = 0, working = 0;
+  };
+  std::vector<Change> changes_;
+  std::array<std::int64_t, 2> working_{};  // pipeline, encoders
+};
+
 // What one GPU holds all step long, by name. All but the last three come from PyTorch's allocator.
 enum class Holding : std::uint8_t {
   weights,

@@ -25,6 +25,7 @@ using DeviceId = Id<struct DeviceTag>;
 using StreamId = Id<struct StreamTag>;
 using TransferId = Id<struct TransferTag>;
 using RouteId = Id<struct RouteTag>;
+using GroupId = Id<struct GroupTag>;
 
 struct Task {
   Time duration{};  // alone on its links
@@ -36,6 +37,7 @@ struct Task {
   Bytes bytes{};                                        // sent (or received) by the device
   StreamId stream;
   TransferId transfer;
+  GroupId group;            // of kernels that it stands for (kernel_groups.hpp)
   std::uint32_t label = 0;  // see Program::label
   std::int32_t micro_batch = -1;
   std::int16_t chunk = -1;

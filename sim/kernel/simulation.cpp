@@ -13,6 +13,7 @@ namespace mllmsim {
 namespace {
 
 constexpr Time kNever{-1};
+constexpr Time kOfKernels{-2};  // in place of a duration: who runs groups knows it
 
 std::string describe(const Program& program, TaskId id) {
   const Task& t = program.tasks()[id.value];
@@ -23,28 +24,34 @@ std::string describe(const Program& program, TaskId id) {
 
 class Run {
  public:
-  Run(const Program& program, const std::vector<BytesPerSecond>& bandwidths)
-      : program_(program), links_(bandwidths, program), arriving_(program.transfers().size()) {
+  Run(const Program& program, const std::vector<BytesPerSecond>& bandwidths, GroupRunner* runner)
+      : program_(program),
+        runner_(runner),
+        links_(bandwidths, program),
+        arriving_(program.transfers().size()) {
     const std::size_t tasks = program.tasks().size();
     waiting_.reserve(tasks);
     for (std::size_t t = 0; t < tasks; ++t) {
       const Task& task = program.tasks()[t];
       const Program::Node& node = program.nodes()[t];
-      waiting_.push_back({task.duration, Time{0}, task.transfer, node.next_on_stream,
-                          node.first_dependency, node.predecessors});
+      waiting_.push_back({task.group ? kOfKernels : task.duration, Time{0}, task.transfer,
+                          node.next_on_stream, node.first_dependency, node.predecessors});
     }
     for (std::size_t t = 0; t < arriving_.size(); ++t)
       arriving_[t].missing = program.transfers()[t].participants;
+    timeline_.ready.resize(tasks);
     timeline_.start.resize(tasks);
     timeline_.end.assign(tasks, kNever);
   }
 
-  Timeline run() {
+  // Whether all was simulated in the order of time.
+  bool run() {
     for (std::uint32_t t = 0; t < waiting_.size(); ++t)
       if (program_.nodes()[t].predecessors == 0) task_ready({t});
     propagate();
     while (!queue_.empty()) {
       const Event e = queue_.pop();
+      now_ = e.time;
       switch (e.phase) {
         case Phase::transfer_done:
           transfer_done({e.transfer}, e.time);
@@ -54,15 +61,15 @@ class Run {
           break;
       }
     }
+    if (runner_ && (late_ || !all_ran())) return false;
     check_all_ran();
     check_order();
     check(program_.bytes_sent() == program_.bytes_received(),
           "bytes sent and bytes received differ");
     check(program_.memory_left() == 0, "activations were not freed");
-    timeline_.ready.reserve(waiting_.size());
-    for (const Waiting& w : waiting_) timeline_.ready.push_back(w.ready);
-    return std::move(timeline_);
+    return true;
   }
+  Timeline& timeline() { return timeline_; }
 
  private:
   // All that is read and written of a task on the way, side by side.
@@ -87,15 +94,29 @@ class Run {
 
   void task_ready(TaskId id) {
     const Waiting& task = waiting_[id.value];
-    if (!task.transfer) return task_done(id, task.ready, task.ready + task.duration);
+    if (!task.transfer) {
+      if (task.duration == kOfKernels) return run_group(id);
+      return task_done(id, task.ready, task.ready + task.duration);
+    }
     Arriving& arriving = arriving_[task.transfer.value];
     arriving.last = std::max(arriving.last, task.ready);
     if (--arriving.missing > 0) return;
-    if (links_.loads(task.transfer, task.duration))
+    if (links_.loads(task.transfer, task.duration)) {
+      late_ |= arriving.last < now_;
       queue_.push(arriving.last, Phase::transfer_start, task.transfer.value);
-    else
+    } else {
       transfer_over(task.transfer, arriving.last + task.duration);
+    }
   }
+
+  void run_group(TaskId id) {
+    const GroupRunner::Ran ran = runner_->run(id, waiting_[id.value].ready, timeline_);
+    timeline_.span = std::max(timeline_.span, ran.latest);
+    task_done(id, ran.start, ran.end);
+    if (const TaskId next = waiting_[id.value].next_on_stream; next && !of_kernels(next))
+      waiting_[next.value].ready = std::max(waiting_[next.value].ready, ran.compute_free);
+  }
+  bool of_kernels(TaskId id) const { return waiting_[id.value].duration == kOfKernels; }
 
   void announce(std::span<const LinkSharing::Completion> completions) {
     for (const auto& c : completions) queue_.push(c.time, Phase::transfer_done, c.transfer.value);
@@ -117,6 +138,7 @@ class Run {
 
   void task_done(TaskId id, Time start, Time end) {
     check(timeline_.end[id.value] == kNever, "a task ended twice");
+    timeline_.ready[id.value] = waiting_[id.value].ready;
     timeline_.start[id.value] = start;
     timeline_.end[id.value] = end;
     timeline_.span = std::max(timeline_.span, end);
@@ -129,7 +151,9 @@ class Run {
       const TaskId id = done_[i];
       const Time now = timeline_.end[id.value];
       const Waiting& task = waiting_[id.value];
-      if (task.next_on_stream) release(task.next_on_stream, now);
+      // Who runs groups knows when streams are free; the next is only the next.
+      if (task.next_on_stream)
+        release(task.next_on_stream, task.duration == kOfKernels ? Time{0} : now);
       for (std::uint32_t e = task.first_dependency; e != Program::kNoEdge;) {
         const Program::Edge& edge = program_.dependencies()[e];
         release(edge.after, now);
@@ -145,6 +169,7 @@ class Run {
     if (--task.predecessors == 0) task_ready(next);
   }
 
+  bool all_ran() const { return std::ranges::find(timeline_.end, kNever) == timeline_.end.end(); }
   void check_all_ran() const {
     const auto never = std::ranges::find(timeline_.end, kNever);
     if (never == timeline_.end.end()) return;
@@ -155,6 +180,7 @@ class Run {
   void check_order() const {
     const std::vector<Time>&start = timeline_.start, &end = timeline_.end;
     for (std::size_t t = 0; t < waiting_.size(); ++t) {
+      if (of_kernels({static_cast<std::uint32_t>(t)})) continue;  // see who runs them
       check(end[t] - start[t] >= waiting_[t].duration, "a task was cut short");
       if (const TaskId next = waiting_[t].next_on_stream)
         check(start[next.value] >= end[t], "a stream overlaps itself");
@@ -165,18 +191,31 @@ class Run {
   }
 
   const Program& program_;
+  GroupRunner* runner_;
   LinkSharing links_;
   EventQueue queue_;
   std::vector<Waiting> waiting_;    // by task
   std::vector<Arriving> arriving_;  // by transfer
   std::vector<TaskId> done_;        // whose successors are still to be released
+  Time now_{0};                     // of the event
+  bool late_ = false;               // a transfer started before it
   Timeline timeline_;
 };
 
 }  // namespace
 
 Timeline simulate(const Program& program, const std::vector<BytesPerSecond>& bandwidths) {
-  return Run(program, bandwidths).run();
+  Run run(program, bandwidths, nullptr);
+  run.run();
+  return std::move(run.timeline());
+}
+
+std::optional<Timeline> simulate_groups(const Program& program,
+                                        const std::vector<BytesPerSecond>& bandwidths,
+                                        GroupRunner& runner) {
+  Run run(program, bandwidths, &runner);
+  if (!run.run()) return std::nullopt;
+  return std::move(run.timeline());
 }
 
 }  // namespace mllmsim

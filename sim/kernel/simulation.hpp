@@ -15,9 +15,11 @@
 // A cycle of dependencies shows as tasks that never ran and is reported by name.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "sim/base/units.hpp"
+#include "sim/kernel/kernel_groups.hpp"
 #include "sim/kernel/program.hpp"
 
 namespace mllmsim {
@@ -30,5 +32,12 @@ struct Timeline {
 
 // bandwidths: of the links that the program's transfers use; empty if they use none.
 Timeline simulate(const Program& program, const std::vector<BytesPerSecond>& bandwidths);
+
+// Of a program with groups of kernels. A group is simulated when its first kernel can start, so
+// kernels that need not wait for that one may be late; nothing, if one of them would have had a
+// transfer start before what was under way by then. Then the kernels have to be tasks.
+std::optional<Timeline> simulate_groups(const Program& program,
+                                        const std::vector<BytesPerSecond>& bandwidths,
+                                        GroupRunner& runner);
 
 }  // namespace mllmsim

@@ -17,6 +17,8 @@ struct CostContext {
   const costs::KernelCosts& kernels;
   costs::LayerCosts& layers;
   Progress* progress = nullptr;  // nobody, if null
+  // Of encoders beside the pipeline, with the parallel sizes of the plan; made anew if null.
+  costs::LayerCosts* encoder_layers = nullptr;
 };
 
 }  // namespace mllmsim

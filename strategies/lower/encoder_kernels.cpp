@@ -29,49 +29,61 @@ const costs::LayerCost& slowest(costs::LayerCosts& costs, const PlannedLayer& la
 
 }  // namespace
 
+std::vector<EncoderLayer> encoder_layers(costs::LayerCosts& costs, const Chunk& stage,
+                                         const std::vector<const MicroBatch*>& wave, bool forward) {
+  std::vector<EncoderLayer> out;
+  out.reserve(stage.size());
+  const costs::LayerCost* known = nullptr;
+  const PlannedLayer* of = nullptr;
+  std::int64_t carried = 0;  // memory of layers without a kernel to hang it on
+  const auto add = [&](const PlannedLayer& planned) {
+    // Most blocks of a stage are like the one before: only the first is looked for.
+    if (!known || !alike(costs, *of, planned)) known = &slowest(costs, planned, wave);
+    of = &planned;
+    const std::int64_t saved = known->saved.value, working = known->working.value;
+    const bool empty =
+        forward ? known->forward.empty() : known->recompute.empty() && known->backward.empty();
+    if (empty)
+      carried += forward ? saved : -saved;
+    else
+      out.push_back({known, static_cast<std::uint32_t>(&planned - stage.data()),
+                     forward ? MemoryDeltas{saved, 0} : MemoryDeltas{working, -saved - working}});
+  };
+  if (forward)
+    std::for_each(stage.begin(), stage.end(), add);
+  else
+    std::for_each(stage.rbegin(), stage.rend(), add);
+  if (out.empty()) out.push_back({});
+  (forward ? out.front().memory.start : out.back().memory.end) += carried;
+  return out;
+}
+
 std::vector<EncoderKernel> encoder_kernels(costs::LayerCosts& costs, const Chunk& stage,
                                            const std::vector<const MicroBatch*>& wave,
                                            bool forward) {
   std::vector<EncoderKernel> out;
-  const costs::LayerCost* known = nullptr;
-  const PlannedLayer* of = nullptr;
-  std::int64_t carried = 0;  // memory of layers without a kernel to hang it on
-  const auto add = [&](const std::vector<costs::TimedKernel>& kernels, TaskKind kind) {
+  const auto add = [&](const std::vector<costs::TimedKernel>& kernels, TaskKind kind,
+                       std::uint32_t layer) {
     for (const costs::TimedKernel& k : kernels)
-      out.push_back({k, k.communication ? TaskKind::tp_collective : kind});
+      out.push_back({k, k.communication ? TaskKind::tp_collective : kind, 0, 0, layer});
   };
-  const auto add_layer = [&](const PlannedLayer& planned) {
-    const auto layer = static_cast<std::uint32_t>(&planned - stage.data());
-    // Most blocks of a stage are like the one before: only the first is looked for.
-    if (!known || !alike(costs, *of, planned)) known = &slowest(costs, planned, wave);
-    of = &planned;
-    const costs::LayerCost& cost = *known;
-    if (out.empty())
-      out.reserve(stage.size() *
-                  (forward ? cost.forward.size() : cost.recompute.size() + cost.backward.size()));
+  for (const EncoderLayer& l : encoder_layers(costs, stage, wave, forward)) {
     const std::size_t first = out.size();
-    if (forward) {
-      add(cost.forward, TaskKind::forward);
+    if (!l.cost) {  // an empty kernel keeps the order
+      const costs::TimedKernel nothing{"nothing", false, {}, {}, {}};
+      add({nothing}, forward ? TaskKind::forward : TaskKind::backward, l.layer);
+    } else if (forward) {
+      if (out.empty()) out.reserve(stage.size() * l.cost->forward.size());
+      add(l.cost->forward, TaskKind::forward, l.layer);
     } else {
-      add(cost.recompute, TaskKind::recompute);
-      add(cost.backward, TaskKind::backward);
+      if (out.empty())
+        out.reserve(stage.size() * (l.cost->recompute.size() + l.cost->backward.size()));
+      add(l.cost->recompute, TaskKind::recompute, l.layer);
+      add(l.cost->backward, TaskKind::backward, l.layer);
     }
-    if (out.size() == first) {
-      carried += forward ? cost.saved.value : -cost.saved.value;
-      return;
-    }
-    for (std::size_t i = first; i < out.size(); ++i) out[i].layer = layer;
-    out[first].memory_at_start += forward ? cost.saved.value : cost.working.value;
-    if (!forward) out.back().memory_at_end -= cost.saved.value + cost.working.value;
-  };
-  if (forward)
-    std::for_each(stage.begin(), stage.end(), add_layer);
-  else
-    std::for_each(stage.rbegin(), stage.rend(), add_layer);
-  if (out.empty())  // nothing to compute here: an empty kernel keeps the order
-    out.push_back(
-        {{"nothing", false, {}, {}, {}}, forward ? TaskKind::forward : TaskKind::backward});
-  (forward ? out.front().memory_at_start : out.back().memory_at_end) += carried;
+    out[first].memory_at_start += l.memory.start;
+    out.back().memory_at_end += l.memory.end;
+  }
   return out;
 }
 
@@ -82,6 +94,11 @@ Parallelism encoder_parallelism(const Job& job, const EncoderPlan& plan) {
   p.pipeline_model_parallel_size = plan.pp;
   p.virtual_pipeline_stages = 1;
   return p;
+}
+
+costs::LayerCosts encoder_layer_costs(const Job& job, const EncoderPlan& plan,
+                                      const costs::KernelCosts& kernels) {
+  return {job.model, encoder_parallelism(job, plan), job.software, kernels, job.cluster};
 }
 
 bool backward_reaches(const Model& model, const EncoderPlan& plan, int stage) {

@@ -11,8 +11,10 @@ EncoderPasses::EncoderPasses(StepBuilder& step, const CostContext& costs)
     : step_(step),
       plan_(*step.plan().encoders),
       slowdown_(costs.kernels.gemm_slowdown_beside_collective()),
-      layers_(step.job().model, encoder_parallelism(step.job(), plan_), step.job().software,
-              costs.kernels, step.job().cluster),
+      layers_(costs.encoder_layers
+                  ? *costs.encoder_layers
+                  : own_layers_.emplace(encoder_layer_costs(step.job(), plan_, costs.kernels))),
+      in_buckets_(encoder_parallelism(step.job(), plan_).data_parallel_size > 1),
       devices_(step.program().devices()) {
   check(static_cast<int>(plan_.ranks.size()) == step.ranks(), "an encoder plan covers every rank");
   for (int replica = 0; replica < step.replicas(); ++replica)
@@ -62,41 +64,99 @@ void EncoderPasses::issue_rest(int replica, int rank) {
   issue_before({replica, rank, UINT32_MAX, 0});
 }
 
+std::uint32_t EncoderPasses::kernels_until_next(const Position& llm) const {
+  const auto& slots = plan_.ranks[static_cast<std::size_t>(llm.rank)].slots;
+  const std::size_t next = devices_[step_.device(llm.replica, llm.rank).value].next_slot;
+  return next < slots.size() && slots[next].llm_pass == llm.pass
+             ? slots[next].llm_kernel - llm.kernel
+             : UINT32_MAX;
+}
+
+// Layers that are alike have one list, followed by that of the same kernels in tp bubbles.
+std::vector<EncoderPasses::Layer> EncoderPasses::layers_of(int replica, int rank,
+                                                           const EncoderPass& pass) {
+  std::vector<Layer> out;
+  const costs::LayerCost* listed = nullptr;
+  const auto list = [&](const std::vector<costs::TimedKernel>& kernels, TaskKind kind) {
+    for (const costs::TimedKernel& k : kernels)
+      listing_.push_back({k.time, step_.label("encoder ", k.name),
+                          k.communication ? TaskKind::tp_collective : kind, k.communication});
+  };
+  KernelRange normal;
+  for (const EncoderLayer& l :
+       encoder_layers(layers_, plan_.stage_of(rank),
+                      micro_batches_of(replica, plan_.waves[pass.wave]), pass.forward)) {
+    if (out.empty() || l.cost != listed) {
+      const TaskKind kind = pass.forward ? TaskKind::forward : TaskKind::backward;
+      listing_.clear();
+      if (!l.cost) listing_.push_back({{}, step_.label("encoder ", "nothing"), kind});
+      if (l.cost && !pass.forward) list(l.cost->recompute, TaskKind::recompute);
+      if (l.cost) list(pass.forward ? l.cost->forward : l.cost->backward, kind);
+      normal = step_.kernel_groups().add_kernels(listing_);
+      for (Kernel& k : listing_)
+        if (!k.tp) k.duration = scaled(k.duration, slowdown_);
+      step_.kernel_groups().add_kernels(listing_);
+      listed = l.cost;
+    }
+    out.push_back({normal, normal.first + normal.count, l.memory, l.layer});
+  }
+  return out;
+}
+
 Time EncoderPasses::issue_slot(int replica, int rank, const EncoderSlot& slot) {
   const EncoderPass& pass = plan_.ranks[static_cast<std::size_t>(rank)].passes[slot.pass];
   Device& device = device_of(replica, rank);
   OpenPass& open = device.open[slot.pass];
-  if (open.kernels.empty())
-    open.kernels = encoder_kernels(layers_, plan_.stage_of(rank),
-                                   micro_batches_of(replica, plan_.waves[pass.wave]), pass.forward);
-  const std::size_t left = open.kernels.size() - open.issued;
+  if (open.layers.empty()) {
+    open.layers = layers_of(replica, rank, pass);
+    open.chain.number = 1 + pass.wave * 2 + (pass.forward ? 0 : 1);
+    cut(step_);
+  }
   const bool last_slot = --open.slots_left == 0;
   Time beside{};
-  for (std::size_t n = last_slot ? left : std::min<std::size_t>(slot.kernels, left); n > 0; --n)
-    beside += issue_kernel(device, step_.device(replica, rank), pass, open.kernels[open.issued++],
-                           slot.llm_kernel > 0);
-  if (last_slot) open.kernels = {};
+  for (std::uint32_t left = last_slot ? UINT32_MAX : slot.kernels;
+       left > 0 && open.at < open.layers.size();)
+    left -= issue_kernels(device, step_.device(replica, rank), pass, open, left,
+                          slot.llm_kernel > 0, beside);
+  if (last_slot) {
+    open.layers = {};
+    cut(step_);
+  }
   return beside;
 }
 
-Time EncoderPasses::issue_kernel(Device& device, DeviceId id, const EncoderPass& pass,
-                                 const EncoderKernel& k, bool tp_bubble) {
-  Task task;
-  task.stream = Program::stream(id, k.kernel.communication ? StreamKind::tp : StreamKind::compute);
-  task.duration = k.kernel.time;
-  if (tp_bubble && !k.kernel.communication) task.duration = scaled(task.duration, slowdown_);
-  task.kind = k.kind;
-  task.label = step_.label("encoder ", k.kernel.name);
-  task.micro_batch = static_cast<std::int32_t>(plan_.waves[pass.wave].micro_batches.front());
-  task.in_backward = !pass.forward;
-  task.memory_at_start = k.memory_at_start;
-  task.memory_at_end = k.memory_at_end;
+std::uint32_t EncoderPasses::issue_kernels(Device& device, DeviceId id, const EncoderPass& pass,
+                                           OpenPass& open, std::uint32_t count, bool tp_bubble,
+                                           Time& beside) {
+  const Layer& layer = open.layers[open.at];
+  const bool begins = open.issued == 0;
+  count = std::min(count, layer.kernels.count - open.issued);
+  const bool ends = open.issued + count == layer.kernels.count;
+  const KernelRange row{(tp_bubble ? layer.slowed : layer.kernels.first) + open.issued, count};
+  if (tp_bubble)
+    for (const Kernel& k : step_.kernel_groups().of(row))
+      if (!k.tp) beside += k.duration;
+  Task like;
+  like.stream = Program::stream(id, StreamKind::compute);
+  like.micro_batch = static_cast<std::int32_t>(plan_.waves[pass.wave].micro_batches.front());
+  like.in_backward = !pass.forward;
+  TaskId& gathered_for = device.first_forward[layer.layer];
+  if (in_buckets_ && pass.forward && begins && !gathered_for) cut(step_);
+  const IssuedRow issued =
+      issue(step_, open.chain,
+            {row, {begins ? layer.memory.start : 0, ends ? layer.memory.end : 0}, like});
   WaveTasks& wave = device.waves[pass.wave * 2 + (pass.forward ? 0 : 1)];
-  device.last = wave.last = step_.add_after(wave.last, task);
-  if (!wave.first) wave.first = wave.last;
-  if (pass.forward && !device.first_forward[k.layer]) device.first_forward[k.layer] = device.last;
-  if (!pass.forward) device.last_backward[k.layer] = device.last;
-  return tp_bubble && !k.kernel.communication ? task.duration : Time{};
+  device.last = wave.last = issued.last;
+  if (!wave.first) wave.first = issued.first;
+  if (pass.forward && !gathered_for) gathered_for = issued.first;
+  if (!pass.forward) device.last_backward[layer.layer] = issued.last;
+  open.issued += count;
+  if (ends) {
+    ++open.at;
+    open.issued = 0;
+    if (in_buckets_ && !pass.forward) cut(step_);
+  }
+  return count;
 }
 
 }  // namespace mllmsim::lower

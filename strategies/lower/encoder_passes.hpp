@@ -6,6 +6,7 @@
 // beside a collective of the LLM, and each slows the other.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "cost_models/layers/layer_costs.hpp"
@@ -21,13 +22,13 @@ struct WaveTasks {
   TaskId first, last;
 };
 
-class EncoderPasses {
+class EncoderPasses : public IssuedBetween {
  public:
   EncoderPasses(StepBuilder& step, const CostContext& costs);
 
-  // Issues the slots that come before this kernel of the LLM, and those left after all of them. For
-  // how long those in a tensor-parallel bubble compute.
-  Time issue_before(const Position& llm);
+  // Issues the slots that come before this kernel of the LLM, and those left after all of them.
+  Time issue_before(const Position& llm) override;
+  std::uint32_t kernels_until_next(const Position& llm) const override;
   void issue_rest(int replica, int rank);
 
   const costs::LayerCosts& layer_costs() const { return layers_; }
@@ -43,10 +44,20 @@ class EncoderPasses {
   std::vector<TaskId> last_tasks() const;  // by device; may be nothing
 
  private:
+  // A layer of an encoder pass: its kernels, the same slowed, and the memory they take.
+  struct Layer {
+    KernelRange kernels;
+    std::uint32_t slowed = 0;  // the first
+    MemoryDeltas memory;
+    std::uint32_t layer = 0;  // in its stage
+  };
   // A pass of the encoders whose kernels are being issued.
   struct OpenPass {
-    std::vector<EncoderKernel> kernels;
-    std::size_t issued = 0, slots_left = 0;
+    std::vector<Layer> layers;
+    std::size_t at = 0;        // layer
+    std::uint32_t issued = 0;  // of its kernels
+    std::size_t slots_left = 0;
+    KernelChain chain;
   };
   struct Device {
     std::vector<OpenPass> open;  // by pass of its rank
@@ -56,14 +67,19 @@ class EncoderPasses {
     std::vector<TaskId> first_forward, last_backward;
   };
   Time issue_slot(int replica, int rank, const EncoderSlot& slot);
-  Time issue_kernel(Device& device, DeviceId id, const EncoderPass& pass,
-                    const EncoderKernel& kernel, bool tp_bubble);
+  std::vector<Layer> layers_of(int replica, int rank, const EncoderPass& pass);
+  // Up to `count` further kernels of the layer that the pass is at; how many. Adds to `beside`.
+  std::uint32_t issue_kernels(Device& device, DeviceId id, const EncoderPass& pass, OpenPass& open,
+                              std::uint32_t count, bool tp_bubble, Time& beside);
   Device& device_of(int replica, int rank) { return devices_[step_.device(replica, rank).value]; }
 
   StepBuilder& step_;
   const EncoderPlan& plan_;
   double slowdown_;  // of a kernel beside a collective
-  costs::LayerCosts layers_;
+  std::optional<costs::LayerCosts> own_layers_;
+  costs::LayerCosts& layers_;
+  bool in_buckets_;  // parameters and gradients of layers are communicated
+  std::vector<Kernel> listing_;
   std::vector<Device> devices_;
 };
 

@@ -27,9 +27,7 @@ void add_step(StepBuilder& step, const ModelledCosts& costs) {
   std::optional<EncoderPasses> encoders;
   if (step.plan().encoders) encoders.emplace(step, models);
 
-  Passes passes(step, costs, sharded, [&](const Position& llm) {
-    return encoders ? encoders->issue_before(llm) : Time{};
-  });
+  Passes passes(step, costs, sharded, encoders ? &*encoders : nullptr);
   for (int replica = 0; replica < step.replicas(); ++replica)
     for (int rank = 0; rank < step.ranks(); ++rank) {
       passes.add(replica, rank);
@@ -66,6 +64,17 @@ Program to_program(const Job& job, const Plan& plan, const CostSource& source) {
 Program to_program(const Job& job, const Plan& plan, const CostContext& costs) {
   const PlanCosts of_plan(plan, costs.layers);
   return to_program(job, plan, ModelledCosts{costs, of_plan});
+}
+
+bool can_be_grouped(const Job& job, const Plan& plan) {
+  return (plan.encoders || job.granularity == Granularity::kernel) && !job.given_times &&
+         job.parallelism.zero_stage < 3;
+}
+
+GroupedProgram to_grouped_program(const Job& job, const Plan& plan, const ModelledCosts& costs) {
+  StepBuilder step(job, plan, true);
+  add_step(step, costs);
+  return {std::move(step.program()), std::move(step.kernel_groups())};
 }
 
 ProgramWithPasses to_program_with_passes(const Job& job, const Plan& plan,

@@ -18,6 +18,7 @@
 
 #include <vector>
 
+#include "sim/kernel/kernel_groups.hpp"
 #include "sim/kernel/program.hpp"
 #include "strategies/job/cost_context.hpp"
 #include "strategies/job/job.hpp"
@@ -30,6 +31,15 @@ namespace mllmsim::lower {
 Program to_program(const Job& job, const Plan& plan, const CostSource& source);
 // With cost models, where nobody else needs what the plan's micro-batches cost.
 Program to_program(const Job& job, const Plan& plan, const CostContext& costs);
+
+// Kernel by kernel, those between points of contact as groups. Not with zero_stage 3, where every
+// layer meets others.
+struct GroupedProgram {
+  Program program;
+  KernelGroups groups;
+};
+bool can_be_grouped(const Job& job, const Plan& plan);
+GroupedProgram to_grouped_program(const Job& job, const Plan& plan, const ModelledCosts& costs);
 
 // Where the LLM's passes of the first replica begin and end in a program: [rank][index in its
 // schedule]. The compute and tp tasks from first to last are the pass's kernels, in order.

@@ -48,59 +48,70 @@ bool by_layer(const Job& job, std::uint32_t micro_batches, int rank, const Pass&
 }
 
 Passes::Passes(StepBuilder& step, const ModelledCosts& costs, ShardedLayers& sharded,
-               BeforeKernel before_kernel)
+               IssuedBetween* between)
     : step_(step),
       costs_(costs),
       sharded_(sharded),
-      before_kernel_(std::move(before_kernel)),
+      between_(between),
       granularity_(step.plan().encoders ? Granularity::kernel : step.job().granularity) {}
 
 void Passes::add(int replica, int rank) {
-  Issuing issuing{step_.device(replica, rank), {replica, rank}, {}, nullptr, {}};
+  Issuing issuing{step_.device(replica, rank), {replica, rank}, {}, {}, nullptr, {}, nullptr, {}};
   for (const Pass& pass : step_.schedule(rank)) {
     issuing.at.kernel = 0;
-    PassTasks tasks = add_pass(issuing, pass);
-    if (step_.job().software.memory.keep_stage_outputs) keep_output(issuing.at, pass, tasks);
-    step_.tasks_of(replica, rank, pass) = std::move(tasks);
+    step_.tasks_of(replica, rank, pass) = add_pass(issuing, pass);
     ++issuing.at.pass;
   }
 }
 
-void Passes::keep_output(const Position& at, const Pass& pass, const PassTasks& tasks) {
+Bytes Passes::kept_output(const Position& at, const Pass& pass) const {
   const Parallelism& p = step_.job().parallelism;
   const int stage = step_.stage(at.rank, pass);
-  if (stage + 1 == static_cast<int>(step_.chunks()) * step_.ranks()) return;
-  Bytes bytes = boundary(step_, costs_.models.layers, stage, stage + 1,
-                         step_.micro_batch(at.replica, pass.micro_batch));
-  if (p.sequence_parallel || step_.job().software.memory.partition_stage_outputs)
-    bytes = scaled(bytes, 1.0 / p.tensor_model_parallel_size);
-  if (pass.forward)
-    step_.program().add_memory(tasks.segments.front().first, bytes.value, 0);
-  else
-    step_.program().add_memory(tasks.segments.back().last, 0, -bytes.value);
+  if (!step_.job().software.memory.keep_stage_outputs ||
+      stage + 1 == static_cast<int>(step_.chunks()) * step_.ranks())
+    return {};
+  const Bytes bytes = boundary(step_, costs_.models.layers, stage, stage + 1,
+                               step_.micro_batch(at.replica, pass.micro_batch));
+  const bool split = p.sequence_parallel || step_.job().software.memory.partition_stage_outputs;
+  return split ? scaled(bytes, 1.0 / p.tensor_model_parallel_size) : bytes;
 }
 
 PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
   PassTasks out;
-  issuing.cost = nullptr;
-  before_kernel_(issuing.at);
+  issuing.cost = issuing.listed = nullptr;
+  issue_between(issuing.at);
+  cut(step_);
   out.start = add_start(issuing, pass);
   const bool by_stage = granularity_ == Granularity::stage;
-  if (by_stage && !by_layer(step_.job(), step_.micro_batches(), issuing.at.rank, pass)) {
+  const bool layers_meet = by_layer(step_.job(), step_.micro_batches(), issuing.at.rank, pass);
+  const Bytes kept = kept_output(issuing.at, pass);
+  if (by_stage && !layers_meet) {
     out.segments.push_back(add_chunk(issuing, pass));
+    step_.program().add_memory(out.segments.front().first, pass.forward ? kept.value : 0,
+                               pass.forward ? 0 : -kept.value);
     return out;
   }
   const Chunk& layers = step_.chunk(issuing.at.rank, pass.chunk);
-  const auto add = [&](std::size_t i) {
-    Segment segment =
-        by_stage ? add_layer(issuing, layers, i, pass) : add_kernels(issuing, layers, i, pass);
+  const std::size_t count = layers.size();
+  for (std::size_t n = 0; n < count; ++n) {
+    const std::size_t i = pass.forward ? n : count - 1 - n;
+    // Taken with the first task of a forward, given back with the last of a backward.
+    const MemoryDeltas more{pass.forward && n == 0 ? kept.value : 0,
+                            !pass.forward && n + 1 == count ? -kept.value : 0};
+    if (layers_meet) cut(step_);
+    Segment segment = by_stage ? add_layer(issuing, layers, i, pass)
+                               : add_kernels(issuing, layers, i, pass, more);
     if (step_.job().parallelism.zero_stage == 3) {
       sharded_.slow_beside_collectives(issuing.device, pass, segment);
-      issuing.last = segment.last;
+      issuing.chain.last = segment.last;
+    }
+    if (!step_.grouped()) {
+      step_.program().add_memory(segment.first, more.start, 0);
+      step_.program().add_memory(segment.last, 0, more.end);
     }
     out.segments.push_back(segment);
-  };
-  for (std::size_t n = 0; n < layers.size(); ++n) add(pass.forward ? n : layers.size() - 1 - n);
+  }
+  cut(step_);
   return out;
 }
 
@@ -111,27 +122,25 @@ TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
   const Software& software = step_.job().software;
   const int rank = issuing.at.rank;
   if (step_.ranks() == 1) return {};
-  Task task = step_.task_of(pass, issuing.device, StreamKind::compute, TaskKind::host,
-                            step_.label("start of a pass", ""));
+  const Task like = step_.task_of(pass, issuing.device, StreamKind::compute, TaskKind::host, 0);
   TaskId first;
-  const auto add = [&](TaskKind kind, Time time, Time communication) {
-    if (time == Time{}) return;
-    task.kind = kind;
-    task.duration = time;
-    task.communication = communication;
-    issuing.last = step_.program().add(task);
-    if (!first) first = issuing.last;
+  const auto add = [&](const Kernel& kernel) {
+    if (kernel.duration == Time{}) return;
+    issuing.last = kernel;
+    const KernelRange row = step_.kernel_groups().add_kernels({&kernel, 1});
+    const IssuedRow issued = issue(step_, issuing.chain, {row, {}, like, true});
+    if (!first) first = issued.first;
   };
   if (!software.overlap_p2p && !software.cuda_graphs)
-    add(TaskKind::host, to_time(software.host_time_per_pass), {});
+    add({to_time(software.host_time_per_pass), step_.label("start of a pass", ""), TaskKind::host});
   const bool shards =
       software.scatter_gather_p2p && !p.sequence_parallel && p.tensor_model_parallel_size > 1;
   if (const auto from = step_.stage_before(rank, pass); from && shards) {
     const Bytes bytes = boundary(step_, costs_.models.layers, *from, step_.stage(rank, pass),
                                  step_.micro_batch(issuing.at.replica, pass.micro_batch));
     const Time gather = gather_time(bytes);
-    task.label = step_.label(label_of(step_.job().model, step_.chunk(rank, pass.chunk)), " input");
-    add(kind_of(pass), gather, gather);
+    const char* part = label_of(step_.job().model, step_.chunk(rank, pass.chunk));
+    add({gather, step_.label(part, " input"), kind_of(pass), false, true});
   }
   return first;
 }
@@ -154,8 +163,8 @@ const costs::LayerTotals& Passes::totals(const Issuing& issuing, const PlannedLa
   return costs_.plan.layer(static_cast<std::size_t>(issuing.at.replica), pass.micro_batch, layer);
 }
 
-Passes::Deltas Passes::deltas(const Issuing& issuing, const Chunk& layers, std::size_t i,
-                              const Pass& pass, Bytes saved, Bytes working) const {
+MemoryDeltas Passes::deltas(const Issuing& issuing, const Chunk& layers, std::size_t i,
+                            const Pass& pass, Bytes saved, Bytes working) const {
   const auto [first, last] = recompute_unit(layers, i);
   if (pass.forward) return {i == first ? saved.value : 0, 0};
   if (first == last) return {working.value, -saved.value - working.value};
@@ -180,7 +189,7 @@ Segment Passes::add_layer(const Issuing& issuing, const Chunk& layers, std::size
     cost.recompute += again.time - again.communication;
   }
   Segment segment = add_compute(issuing, pass, cost, {layers[i]});
-  const Deltas memory = deltas(issuing, layers, i, pass, t.saved, t.working);
+  const MemoryDeltas memory = deltas(issuing, layers, i, pass, t.saved, t.working);
   step_.program().add_memory(segment.first, memory.start, memory.end);
   segment.layer = layers[i];
   return segment;
@@ -214,15 +223,13 @@ Segment Passes::add_compute(const Issuing& issuing, const Pass& pass, const Chun
 // A collective that kernels of others run beside progresses at 1 / slowdown while they do, as they
 // do themselves: the next kernel waits for so much longer.
 void Passes::hold_up(Issuing& issuing, const Pass& pass, Time beside) {
-  if (beside == Time{} || !issuing.last) return;
-  const Task& collective = step_.program().tasks()[issuing.last.value];
-  if (collective.kind != TaskKind::tp_collective) return;
+  if (beside == Time{} || !issuing.chain.last || !issuing.last.tp) return;
   const double slowdown = costs_.models.kernels.gemm_slowdown_beside_collective();
-  Task task = step_.task_of(pass, issuing.device, StreamKind::tp, TaskKind::tp_collective,
-                            step_.label("llm tp collective beside an encoder"));
-  task.duration =
-      std::min(scaled(beside, 1 - 1 / slowdown), scaled(collective.duration, slowdown - 1));
-  issuing.last = step_.add_after(issuing.last, task);
+  Kernel longer{
+      std::min(scaled(beside, 1 - 1 / slowdown), scaled(issuing.last.duration, slowdown - 1)),
+      step_.label("llm tp collective beside an encoder", ""), TaskKind::tp_collective, true};
+  const Task like = step_.task_of(pass, issuing.device, StreamKind::tp, TaskKind::tp_collective, 0);
+  issue(step_, issuing.chain, {step_.kernel_groups().add_kernels({&longer, 1}), {}, like});
 }
 
 // Most blocks of a chunk are like the one before: only the first is looked up.
@@ -237,34 +244,53 @@ const costs::LayerCost& Passes::kernels(Issuing& issuing, const PlannedLayer& pl
   return *issuing.cost;
 }
 
-Segment Passes::add_kernels(Issuing& issuing, const Chunk& layers, std::size_t i,
-                            const Pass& pass) {
-  const PlannedLayer& planned = layers[i];
-  Segment segment{{}, {}, planned};
-  const char* part = is_llm(step_.job().model, planned.layer) ? "llm " : "encoder ";
-  const bool beside = beside_another(issuing.at);
-  const auto add = [&](const costs::TimedKernel& kernel, TaskKind kind) {
-    hold_up(issuing, pass, before_kernel_(issuing.at));
-    ++issuing.at.kernel;
-    Task task = step_.task_of(
-        pass, issuing.device, kernel.communication ? StreamKind::tp : StreamKind::compute,
-        kernel.communication ? TaskKind::tp_collective : kind, step_.label(part, kernel.name));
-    task.duration = kernel.time - (beside ? kernel.beside_other_pass : Time{});
-    segment.last = issuing.last = step_.add_after(issuing.last, task);
-    if (!segment.first) segment.first = segment.last;
-  };
+// What the pass runs of a layer: with the last of a unit, all that recomputes.
+KernelRange Passes::list_kernels(Issuing& issuing, const Chunk& layers, std::size_t i,
+                                 const Pass& pass) {
   const auto [first, last] = recompute_unit(layers, i);
+  const bool alone = pass.forward || first == last;
+  if (alone && issuing.listed == &kernels(issuing, layers[i], pass)) return issuing.kernels;
+  const char* part = is_llm(step_.job().model, layers[i].layer) ? "llm " : "encoder ";
+  const bool beside = beside_another(issuing.at);
+  listing_.clear();
+  const auto add = [&](const std::vector<costs::TimedKernel>& list, TaskKind kind) {
+    for (const costs::TimedKernel& k : list)
+      listing_.push_back({k.time - (beside ? k.beside_other_pass : Time{}),
+                          step_.label(part, k.name),
+                          k.communication ? TaskKind::tp_collective : kind, k.communication});
+  };
   for (std::size_t j = first; !pass.forward && i == last && j <= last; ++j)
-    for (const costs::TimedKernel& k : kernels(issuing, layers[j], pass).recompute)
-      add(k, TaskKind::recompute);
-  const costs::LayerCost& cost = kernels(issuing, planned, pass);
-  for (const costs::TimedKernel& k : pass.forward ? cost.forward : cost.backward)
-    add(k, kind_of(pass));
-  if (!segment.first)  // nothing to compute here: an empty task keeps the order
-    add({"nothing", false, {}, {}, {}}, kind_of(pass));
-  const Deltas memory = deltas(issuing, layers, i, pass, cost.saved, cost.working);
-  step_.program().add_memory(segment.first, memory.start, 0);
-  step_.program().add_memory(segment.last, 0, memory.end);
+    add(kernels(issuing, layers[j], pass).recompute, TaskKind::recompute);
+  const costs::LayerCost& cost = kernels(issuing, layers[i], pass);
+  add(pass.forward ? cost.forward : cost.backward, kind_of(pass));
+  if (listing_.empty())  // nothing to compute here: an empty kernel keeps the order
+    listing_.push_back({{}, step_.label(part, "nothing"), kind_of(pass)});
+  issuing.listed = alone ? &cost : nullptr;
+  return issuing.kernels = step_.kernel_groups().add_kernels(listing_);
+}
+
+Segment Passes::add_kernels(Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass,
+                            const MemoryDeltas& kept) {
+  const KernelRange all = list_kernels(issuing, layers, i, pass);
+  const costs::LayerCost& cost = kernels(issuing, layers[i], pass);
+  MemoryDeltas memory = deltas(issuing, layers, i, pass, cost.saved, cost.working);
+  if (step_.grouped()) memory = {memory.start + kept.start, memory.end + kept.end};
+  const Task like = step_.task_of(pass, issuing.device, StreamKind::compute, kind_of(pass), 0);
+  Segment segment{{}, {}, layers[i]};
+  for (std::uint32_t at = 0; at < all.count;) {
+    hold_up(issuing, pass, issue_between(issuing.at));
+    const std::uint32_t free = between_ ? between_->kernels_until_next(issuing.at) : all.count - at;
+    const std::uint32_t count = std::min(all.count - at, free);
+    const bool ends = at + count == all.count;
+    const IssuedRow issued =
+        issue(step_, issuing.chain,
+              {{all.first + at, count}, {at == 0 ? memory.start : 0, ends ? memory.end : 0}, like});
+    if (at == 0) segment.first = issued.first;
+    segment.last = issued.last;
+    at += count;
+    issuing.at.kernel += count;
+    issuing.last = step_.kernel_groups().kernel(all.first + at - 1);
+  }
   return segment;
 }
 

@@ -9,10 +9,11 @@
 // input that came in shards.
 #pragma once
 
-#include <functional>
 #include <map>
+#include <vector>
 
 #include "strategies/lower/cost_source.hpp"
+#include "strategies/lower/kernel_issue.hpp"
 #include "strategies/lower/sharded.hpp"
 #include "strategies/lower/step_builder.hpp"
 
@@ -33,14 +34,26 @@ struct Position {
   std::uint32_t pass = 0, kernel = 0;
 };
 
+// Others that issue kernels between the LLM's.
+class IssuedBetween {
+ public:
+  IssuedBetween() = default;
+  IssuedBetween(const IssuedBetween&) = delete;
+  IssuedBetween& operator=(const IssuedBetween&) = delete;
+  virtual ~IssuedBetween() = default;
+
+  // Issues what comes before this kernel of the LLM; says for how long that computes beside one of
+  // its collectives.
+  virtual Time issue_before(const Position& llm) = 0;
+  // How many kernels of this pass the LLM issues from here before there is something again.
+  virtual std::uint32_t kernels_until_next(const Position& llm) const = 0;
+};
+
 class Passes {
  public:
-  // Called before the start of every pass and before each of its kernels, so that others can issue
-  // kernels there; says for how long those compute.
-  using BeforeKernel = std::function<Time(const Position&)>;
-
+  // between: nobody, if null.
   Passes(StepBuilder& step, const ModelledCosts& costs, ShardedLayers& sharded,
-         BeforeKernel before_kernel);
+         IssuedBetween* between);
   void add(int replica, int rank);
 
  private:
@@ -48,25 +61,26 @@ class Passes {
   struct Issuing {
     DeviceId device;
     Position at;
-    TaskId last;  // kernel: the next one waits for it
+    KernelChain chain;
+    Kernel last;  // of the chain
     // Of the layer before, in this pass.
     const costs::LayerCost* cost;
     PlannedLayer cost_of;
+    const costs::LayerCost* listed;  // whose kernels these are
+    KernelRange kernels;
   };
   PassTasks add_pass(Issuing& issuing, const Pass& pass);
   // What a stage sends on stays in memory until its backward.
-  void keep_output(const Position& at, const Pass& pass, const PassTasks& tasks);
+  Bytes kept_output(const Position& at, const Pass& pass) const;
   TaskId add_start(Issuing& issuing, const Pass& pass);
+  Time issue_between(const Position& at) { return between_ ? between_->issue_before(at) : Time{}; }
   Time gather_time(Bytes bytes);
   Segment add_chunk(const Issuing& issuing, const Pass& pass);
   Segment add_layer(const Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass);
   // What layer i takes when its pass starts and, negative, gives back when it ends. Blocks that
   // recompute together take what comes back with the last of them and give it back with the first.
-  struct Deltas {
-    std::int64_t start = 0, end = 0;
-  };
-  Deltas deltas(const Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass,
-                Bytes saved, Bytes working) const;
+  MemoryDeltas deltas(const Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass,
+                      Bytes saved, Bytes working) const;
   const costs::LayerTotals& totals(const Issuing& issuing, const PlannedLayer& layer,
                                    const Pass& pass) const;
   Segment add_compute(const Issuing& issuing, const Pass& pass, const ChunkCost& cost,
@@ -74,14 +88,18 @@ class Passes {
   // Whether the pass runs together with one of another micro-batch.
   bool beside_another(const Position& at) const;
   void hold_up(Issuing& issuing, const Pass& pass, Time beside);
-  Segment add_kernels(Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass);
+  KernelRange list_kernels(Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass);
+  // kept: what the pass's output adds.
+  Segment add_kernels(Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass,
+                      const MemoryDeltas& kept);
   const costs::LayerCost& kernels(Issuing& issuing, const PlannedLayer& layer, const Pass& pass);
 
   StepBuilder& step_;
   ModelledCosts costs_;
   ShardedLayers& sharded_;
-  BeforeKernel before_kernel_;
+  IssuedBetween* between_;
   Granularity granularity_;
+  std::vector<Kernel> listing_;
   std::map<Bytes, Time> gathers_;  // of inputs that came in shards
 };
 

@@ -4,10 +4,11 @@
 
 namespace mllmsim::lower {
 
-StepBuilder::StepBuilder(const Job& job, const Plan& plan)
+StepBuilder::StepBuilder(const Job& job, const Plan& plan, bool grouped)
     : job_(job),
       plan_(plan),
-      program_(static_cast<std::uint32_t>(plan.micro_batches.size() * plan.stages.size())) {
+      program_(static_cast<std::uint32_t>(plan.micro_batches.size() * plan.stages.size())),
+      grouped_(grouped) {
   check(!plan.stages.empty() && !plan.micro_batches.empty(), "a plan has stages and micro-batches");
   for (const std::vector<MicroBatch>& replica : plan.micro_batches)
     check(replica.size() == micro_batches(), "replicas have equally many micro-batches");

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/kernel/kernel_groups.hpp"
 #include "sim/kernel/program.hpp"
 #include "strategies/job/job.hpp"
 #include "strategies/job/plan.hpp"
@@ -43,7 +44,8 @@ struct Message {
 
 class StepBuilder {
  public:
-  StepBuilder(const Job& job, const Plan& plan);
+  // grouped: kernels between points of contact are one task.
+  StepBuilder(const Job& job, const Plan& plan, bool grouped = false);
 
   const Job& job() const { return job_; }
   const Plan& plan() const { return plan_; }
@@ -89,6 +91,8 @@ class StepBuilder {
 
   Program& program() { return program_; }
   const Program& program() const { return program_; }
+  bool grouped() const { return grouped_; }
+  KernelGroups& kernel_groups() { return kernel_groups_; }
   std::uint32_t label(std::string_view text) { return program_.label(text); }
   // Of both texts together, which are static: known by where they are once they were looked up.
   std::uint32_t label(const char* part, std::string_view name);
@@ -108,6 +112,8 @@ class StepBuilder {
   const Job& job_;
   const Plan& plan_;
   Program program_;
+  bool grouped_;
+  KernelGroups kernel_groups_;  // lists of kernels, and if grouped, the groups
   // The labels looked up last, each at a place that its texts' addresses give.
   struct KnownLabel {
     const char *part = nullptr, *name = nullptr;

@@ -157,8 +157,7 @@ Bytes frugal_encoder_memory(const Job& job, const CostContext& costs, const Plan
 
 void order_kernels(const Job& job, const Plan& llm, const LlmTimeline& timeline,
                    const CostContext& costs, Placement placement, RankedPlan& ranked) {
-  costs::LayerCosts encoder_costs(job.model, lower::encoder_parallelism(job, ranked.plan),
-                                  job.software, costs.kernels, job.cluster);
+  costs::LayerCosts encoder_costs = lower::encoder_layer_costs(job, ranked.plan, costs.kernels);
   const EncoderWork work = encoder_work(job, llm, ranked.plan, encoder_costs, costs);
   BubbleSchedule s = schedule_encoders(work, timeline, placement, ranked.most_waves, true);
   ranked.plan.waves = std::move(s.waves);

@@ -1,6 +1,7 @@
 #include "strategies/run/measure_step.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "cost_models/layers/layer_costs.hpp"
 #include "sim/account/event_digest.hpp"
@@ -71,22 +72,22 @@ void measure_saved(const Plan& plan, const lower::PlanCosts& costs, MeasuredStep
   }
 }
 
-void measure_replicas(const Accounted& s, MeasuredStep& out) {
-  for (std::size_t r = 0; r < s.plan.micro_batches.size(); ++r) {
+void measure_replicas(const Plan& plan, MeasuredStep& out) {
+  const std::size_t ranks = plan.stages.size();
+  for (std::size_t r = 0; r < plan.micro_batches.size(); ++r) {
     StepFigures row;
     row.step = out.step;
     row.replica = static_cast<int>(r);
     row.iteration = to_seconds(out.span);
-    for (const MicroBatch& mb : s.plan.micro_batches[r]) {
+    for (const MicroBatch& mb : plan.micro_batches[r]) {
       ++row.micro_batches;
       row.samples += mb.samples;
       row.llm_tokens += mb.llm.tokens();
       for (const TokenBatch& e : mb.encoders) row.tiles += e.sequences();
     }
     Time idle{};
-    for (std::size_t rank = 0; rank < s.ranks(); ++rank)
-      idle += out.bubbles[r * s.ranks() + rank].total();
-    row.bubble_share = idle / (out.span * static_cast<std::int64_t>(s.ranks()));
+    for (std::size_t rank = 0; rank < ranks; ++rank) idle += out.bubbles[r * ranks + rank].total();
+    row.bubble_share = idle / (out.span * static_cast<std::int64_t>(ranks));
     out.replicas.push_back(row);
   }
 }
@@ -136,8 +137,11 @@ void measure_memory(const Accounted& s, MeasuredStep& out) {
 // does.
 void add_encoder_work(const Job& job, const Plan& plan, const CostContext& costs,
                       lower::PlanCosts::Sum& work) {
-  costs::LayerCosts layers(job.model, lower::encoder_parallelism(job, *plan.encoders), job.software,
-                           costs.kernels, job.cluster);
+  std::optional<costs::LayerCosts> own;
+  costs::LayerCosts& layers =
+      costs.encoder_layers
+          ? *costs.encoder_layers
+          : own.emplace(lower::encoder_layer_costs(job, *plan.encoders, costs.kernels));
   Plan beside;
   beside.stages = {plan.encoders->stages};
   beside.micro_batches = plan.micro_batches;
@@ -151,18 +155,21 @@ void add_encoder_work(const Job& job, const Plan& plan, const CostContext& costs
     work.kernels.by_source[i] += sum.kernels.by_source[i];
 }
 
-// What both kinds of jobs have.
-MeasuredStep measured(const Accounted& s, std::int64_t step, const ShownStep& shown) {
+MeasuredStep measured(const Plan& plan, StepAccounts accounts, std::int64_t step) {
   MeasuredStep out;
   out.step = step;
-  out.span = s.step.span();
-  out.digest = event_digest(s.step.program, s.step.timeline);
-  for (const DeviceTime& t : s.times) {
-    out.busy.push_back(t.busy);
-    out.bubbles.push_back(t.bubbles);
-  }
-  for (const auto& profile : s.memory) out.peaks.push_back(peak(profile));
-  measure_replicas(s, out);
+  out.span = accounts.span;
+  out.digest = accounts.digest;
+  out.busy = std::move(accounts.busy);
+  out.bubbles = std::move(accounts.bubbles);
+  out.peaks = std::move(accounts.peaks);
+  measure_replicas(plan, out);
+  return out;
+}
+
+MeasuredStep measured(const Accounted& s, std::int64_t step, const ShownStep& shown) {
+  MeasuredStep out =
+      measured(s.plan, accounts_of(s.step.program, s.step.timeline, s.times, s.memory), step);
   if (shown.critical_path)
     out.path = path_parts(s.step.program, s.step.timeline, static_cast<int>(s.ranks()));
   if (shown.timeline) {
@@ -172,13 +179,26 @@ MeasuredStep measured(const Accounted& s, std::int64_t step, const ShownStep& sh
   return out;
 }
 
+// Of a step that nobody looks into.
+std::optional<MeasuredStep> measured_in_groups(const Job& job, const Plan& plan,
+                                               const CostContext& costs,
+                                               const lower::PlanCosts& plan_costs,
+                                               std::int64_t step, const ShownStep& shown) {
+  if (shown.critical_path || shown.timeline) return std::nullopt;
+  std::optional<StepAccounts> accounts = simulate_kernel_groups(job, plan, costs, plan_costs);
+  if (!accounts) return std::nullopt;
+  return measured(plan, std::move(*accounts), step);
+}
+
 }  // namespace
 
 MeasuredStep measure_step(const Job& job, const Plan& plan, const CostContext& costs,
                           std::int64_t step, const ShownStep& shown) {
   const lower::PlanCosts plan_costs(plan, costs.layers);
+  auto grouped = measured_in_groups(job, plan, costs, plan_costs, step, shown);
   MeasuredStep out =
-      measured(Accounted(plan, simulate_plan(job, plan, costs, plan_costs)), step, shown);
+      grouped ? std::move(*grouped)
+              : measured(Accounted(plan, simulate_plan(job, plan, costs, plan_costs)), step, shown);
   measure_passes(plan, plan_costs, out);
   measure_saved(plan, plan_costs, out);
   out.work = plan_costs.sum();

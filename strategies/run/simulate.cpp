@@ -11,6 +11,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/parallel.hpp"
 #include "sim/base/progress.hpp"
+#include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/plans/partition.hpp"
 #include "strategies/plans/pass.hpp"
 #include "strategies/registry/registry.hpp"
@@ -34,8 +35,12 @@ std::vector<run::MeasuredStep> measure_pass(const Job& job, const Plan& plan,
   if (options.progress) options.progress->begin(steps.size(), "steps");
   parallel_for(steps.size(), [&]() -> std::function<void(std::size_t)> {
     const auto layers = std::make_shared<costs::LayerCosts>(run::layer_costs(job, costs.kernels));
-    return [&, layers, step_plan = plan](std::size_t i) mutable {
-      const CostContext own{costs.network, costs.kernels, *layers};
+    const auto encoders = plan.encoders
+                              ? std::make_shared<costs::LayerCosts>(
+                                    lower::encoder_layer_costs(job, *plan.encoders, costs.kernels))
+                              : nullptr;
+    return [&, layers, encoders, step_plan = plan](std::size_t i) mutable {
+      const CostContext own{costs.network, costs.kernels, *layers, nullptr, encoders.get()};
       step_plan.micro_batches = plans::micro_batches_of(job, *plan.pass, steps[i]);
       measured[i] =
           run::measure_step(job, step_plan, own, steps[i], i == 0 ? shown : run::ShownStep{});

@@ -23,6 +23,17 @@ SimulatedStep simulate_plan(const Job& job, const Plan& plan, const CostContext&
                    costs.network.link_bandwidths());
 }
 
+std::optional<StepAccounts> simulate_kernel_groups(const Job& job, const Plan& plan,
+                                                   const CostContext& costs,
+                                                   const lower::PlanCosts& known) {
+  if (!lower::can_be_grouped(job, plan)) return std::nullopt;
+  const auto [program, groups] = lower::to_grouped_program(job, plan, {costs, known});
+  GroupAccounts accounts(program, groups);
+  const auto timeline = simulate_groups(program, costs.network.link_bandwidths(), accounts);
+  if (!timeline) return std::nullopt;
+  return accounts.finish(*timeline);
+}
+
 SimulatedStep simulate_plan(const Job& job, const Plan& plan, const CostContext& costs,
                             std::vector<std::vector<lower::PassSpan>>& passes) {
   lower::ProgramWithPasses lowered = lower::to_program_with_passes(job, plan, costs);

@@ -4,7 +4,10 @@
 // bubbles or memory asks for them.
 #pragma once
 
+#include <optional>
+
 #include "sim/account/bubbles.hpp"
+#include "sim/account/group_accounts.hpp"
 #include "sim/account/memory.hpp"
 #include "sim/kernel/simulation.hpp"
 #include "strategies/job/cost_context.hpp"
@@ -28,6 +31,12 @@ SimulatedStep simulate_plan(const Job& job, const Plan& plan, const CostContext&
 // With the costs of the plan's micro-batches, known already.
 SimulatedStep simulate_plan(const Job& job, const Plan& plan, const CostContext& costs,
                             const lower::PlanCosts& known);
+
+// Its accounts alone, of a plan that is simulated kernel by kernel: kernels between points of contact
+// are simulated together, a tenth of the work. Nothing, if this plan must be simulated otherwise.
+std::optional<StepAccounts> simulate_kernel_groups(const Job& job, const Plan& plan,
+                                                   const CostContext& costs,
+                                                   const lower::PlanCosts& known);
 
 // And where the LLM's passes begin and end in the program.
 SimulatedStep simulate_plan(const Job& job, const Plan& plan, const CostContext& costs,
