@@ -157,6 +157,10 @@ class Friendly(InOneDirectory):
     def test_several_lengths_files_are_packed_together(self):
         self.assertEqual(json.loads(self.mllmsim("pack", "a.json", "b.json", "c.json", "--json").stdout)["samples"], 1200)
 
+    def test_quoted_headings_of_a_lengths_file(self):
+        (self.dir / "quoted.csv").write_text('"vit_num", "token_num"\n"1","300"\n2,600\n')
+        self.assertEqual(json.loads(self.mllmsim("pack", "quoted.csv", "--json").stdout)["samples"], 2)
+
     def test_pack_out_writes_the_fewest_packs(self):
         packings = json.loads(self.mllmsim("pack", "a.json", "--out", "p.parquet", "--json").stdout)["packings"]
         self.assertEqual(pandas.read_parquet(self.dir / "p.parquet").pack.nunique(), min(p["packs"] for p in packings))
