@@ -3,7 +3,7 @@
 #
 #   ./setup.sh                 what the programs need, and builds them: build/release/bin/mllmsim
 #   ./setup.sh tests           also what the tests need, and builds them
-#   ./setup.sh tests PRESET    the same for asan-ubsan, tsan, coverage, lto, clang or fuzz, in build/PRESET
+#   ./setup.sh tests PRESET    the same for dev, asan-ubsan, tsan, coverage, lto, clang or fuzz, in build/PRESET
 #
 # 1. Debian packages (with sudo unless root)   2. Python wheels into .venv: pyarrow brings Arrow C++
 # 3. cmake --preset PRESET                     4. ninja
@@ -34,7 +34,7 @@ esac
 case $what-$preset in  # a sanitizer's build holds what its tests run, see testPresets
   program-release) targets=(mllmsim mllmsim-calibrate) ;;
   tests-release) targets=(all) ;;
-  tests-asan-ubsan)
+  tests-dev | tests-asan-ubsan)
     targets=(mllmsim test_{sim,cost_models,calibrate,strategies,scenarios,results,fuzz}) ;;
   tests-tsan) targets=(mllmsim test_{sim,calibrate}) ;;
   tests-coverage)
@@ -43,7 +43,7 @@ case $what-$preset in  # a sanitizer's build holds what its tests run, see testP
   tests-clang) targets=(mllmsim) packages+=(clang-14) ;;
   tests-fuzz) targets=(fuzz) packages+=(clang-14 libclang-rt-14-dev) ;;
   *)
-    echo "setup.sh: expected asan-ubsan, tsan, coverage, lto, clang or fuzz, not '$preset'" >&2
+    echo "setup.sh: expected dev, asan-ubsan, tsan, coverage, lto, clang or fuzz, not '$preset'" >&2
     exit 2
     ;;
 esac

@@ -8,7 +8,7 @@
 namespace mllmsim::costs {
 namespace {
 
-constexpr double kTile = 128;           // query rows a thread block works on
+constexpr double kTile = 128;           // query rows of one thread block
 constexpr double kKeys = 64;            // keys it takes at a time
 constexpr double kMaskDistance = 0.3;   // another mask is as far as a head dim 1.2 times as large
 constexpr double kBackwardFlops = 2.5;  // matrix products: 5 backward, 2 forward
@@ -99,15 +99,15 @@ SeenKeys seen_keys(const AttentionShape& s) {
 Seconds attention_busy(const AttentionKernel& k, const Gpu& gpu, const AttentionShape& s) {
   const double tiles = std::ceil(s.length / kTile);
   const auto [all_keys, keys] = seen_keys(s);
-  const double flops_a_key = 4 * kTile * s.head_dim * (k.backward ? kBackwardFlops : 1);
+  const double flops_per_key = 4 * kTile * s.head_dim * (k.backward ? kBackwardFlops : 1);
   const double rate = k.rate * gpu.peak.value;
-  const double total = s.batch * s.heads * (all_keys + tiles * k.k_overhead) * flops_a_key / rate;
-  const double longest = (keys + k.k_overhead) * flops_a_key / (rate / gpu.sms);
+  const double total = s.batch * s.heads * (all_keys + tiles * k.k_overhead) * flops_per_key / rate;
+  const double longest = (keys + k.k_overhead) * flops_per_key / (rate / gpu.sms);
   const double tensors = k.backward ? 2 : 1;  // backward also reads or writes every gradient
-  const double bytes =
-      s.keys > 0
-          ? 2 * tensors * s.batch * s.head_dim * (2 * s.length * s.heads + 2 * s.keys * s.kv_heads)
-          : 2 * tensors * s.batch * s.length * s.head_dim * (2 * s.heads + 2 * s.kv_heads);
+  const double bytes = s.keys > 0 ? kHalf * tensors * s.batch * s.head_dim *
+                                        (2 * s.length * s.heads + 2 * s.keys * s.kv_heads)
+                                  : kHalf * tensors * s.batch * s.length * s.head_dim *
+                                        (2 * s.heads + 2 * s.kv_heads);
   const double compute = p_norm(total, longest, k.norm);
   const double busy = p_norm(compute, bytes / gpu.memory_bandwidth.value, 2);
   const double side = s.keys > 0 ? std::sqrt(s.length * s.keys) : s.length;

@@ -28,12 +28,13 @@ Seconds gemm_time(const GemmParameters& p, const Gpu& gpu, const Gemm& g) {
              k = static_cast<double>(g.k), batch = static_cast<double>(g.batch);
   const double sms = gpu.sms;
   const double bandwidth = gpu.memory_bandwidth.value * p.memory_efficiency;
-  const double output = g.format == NumberFormat::fp32        ? 4
-                        : g.pass == GemmPass::weight_gradient ? 8
-                                                              : 2;
+  // Weight gradients are added to what earlier micro-batches left.
+  const double output = g.format == NumberFormat::fp32        ? kFp32
+                        : g.pass == GemmPass::weight_gradient ? kFp32 + kFp32
+                                                              : kHalf;
   const double bytes = batch * (bytes_of(g.format) * k * (m + n) + output * m * n);
   const double peak = is_quantised(g.format) ? gpu.peak_of(g.format).value : gpu.peak.value;
-  const double split_bytes = batch * 8 * m * n;
+  const double split_bytes = batch * (kFp32 + kFp32) * m * n;  // written and read again
 
   double best = std::numeric_limits<double>::infinity();
   for (const GemmTile& tile : p.tiles) {

@@ -150,10 +150,7 @@ results::TextTable comparison_text(const std::vector<ComparedRun>& runs,
     for (const std::string& key : keys) cells.push_back(varied_text(c, key));
     cells.push_back(run.gpus > 0 ? std::to_string(run.gpus) : "-");
     if (run.fits) {
-      cells.insert(cells.end(),
-                   {results::figure(run.iteration.value), results::figure(run.gpu_days),
-                    results::figure(results::wall_clock_days(run))});
-      if (price) cells.push_back(results::money(results::cost(run, *price)));
+      results::add_time_cells(run, price, cells);
       cells.insert(
           cells.end(),
           {c.speed_up ? fmt::format("{:.2f}x", *c.speed_up) : "-", results::percent(run.mfu),

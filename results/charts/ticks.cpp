@@ -34,7 +34,7 @@ std::vector<plot::Tick> log_ticks(plot::Range range) {
       if (const double at = digit * power;
           at >= low && at <= high && (digit == 1 || high < 100 * low))
         out.push_back({at, tick_text(at)});
-  return out;
+  return out.size() > 1 ? out : even_ticks(range, kFew);  // between 21 and 99 only 50 is one
 }
 
 }  // namespace mllmsim::charts

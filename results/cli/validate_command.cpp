@@ -61,6 +61,13 @@ std::vector<fs::path> files_of(const std::vector<std::string>& words) {
   return out;
 }
 
+fs::path csv_directory(const std::string& word) {
+  std::error_code error;
+  if (!word.empty() && !fs::is_directory(word, error))
+    throw UserError("--csv-dir", "", fmt::format("there is no directory {}", word));
+  return word;
+}
+
 std::vector<scenarios::PublishedFamily> read_all(const std::vector<fs::path>& files,
                                                  const std::vector<std::string>& overrides,
                                                  const fs::path& csv_directory) {
@@ -111,7 +118,7 @@ int validate_command(const Arguments& arguments) {
       "also show each source's median error with the constants that were chosen by looking at "
       "these runs made neutral: all of them, and one at a time")(
       "csv-dir", po::value<std::string>()->default_value(""),
-      "where to look for CSV files that are not shipped");
+      "where to look for CSV files that are not shipped, there and in folders below");
   add_threads_option(options);
   po::variables_map values;
   std::vector<std::string> words, files, overrides;
@@ -119,7 +126,7 @@ int validate_command(const Arguments& arguments) {
   for (const std::string& word : words) (is_override(word) ? overrides : files).push_back(word);
   const auto limit = limit_threads(values);
   const std::vector<scenarios::PublishedFamily> families =
-      read_all(files_of(files), overrides, values["csv-dir"].as<std::string>());
+      read_all(files_of(files), overrides, csv_directory(values["csv-dir"].as<std::string>()));
   Progress progress;
   const validation::Validation validation = validation::validate(families, std::ref(progress));
   const bool page = values.count("page") > 0;

@@ -106,8 +106,6 @@ std::string answer(const Group& group, Price price) {
   return out + rest_of_time(best) + "</p>\n";
 }
 
-std::string cell(const std::string& text) { return "<td>" + text + "</td>"; }
-
 // `first`: the run it is compared with; null if no other does the same work.
 std::string summary_row(const results::RunResult& run, const results::RunResult* first, bool best,
                         Price price) {

@@ -32,6 +32,8 @@ inline std::string html(std::string_view text) {
   return out;
 }
 
+inline std::string cell(const std::string& text) { return "<td>" + text + "</td>"; }
+
 // What a run is called in a page.
 inline std::string label(const results::RunResult& run) {
   return html(run.name + " (" + run.strategy + ")");

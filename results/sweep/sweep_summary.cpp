@@ -9,6 +9,7 @@
 
 #include "results/run/run_fields.hpp"
 #include "results/text/figures.hpp"
+#include "results/text/summary.hpp"
 #include "results/text/text_table.hpp"
 
 namespace mllmsim::sweep {
@@ -38,10 +39,7 @@ std::string points_table(const scenarios::Sweep& sweep, const SweepResult& resul
       cells.push_back(value_text(*value));
     cells.push_back(run.gpus > 0 ? std::to_string(run.gpus) : "-");
     if (run.fits) {
-      cells.insert(cells.end(),
-                   {results::figure(run.iteration.value), results::figure(run.gpu_days),
-                    results::figure(results::wall_clock_days(run))});
-      if (price) cells.push_back(results::money(results::cost(run, *price)));
+      results::add_time_cells(run, price, cells);
       cells.insert(cells.end(),
                    {results::percent(run.mfu), results::percent(results::bubble_share(run)),
                     results::gib(run.peak_memory, run.gpu_memory)});

@@ -159,29 +159,33 @@ std::string summary(const RunResult& run, const SummaryStyle& style) {
   return out;
 }
 
+void add_time_cells(const RunResult& run, std::optional<double> price,
+                    std::vector<std::string>& cells) {
+  for (const double value : {run.iteration.value, run.gpu_days, wall_clock_days(run)})
+    cells.push_back(figure(value));
+  if (price) cells.push_back(money(cost(run, *price)));
+}
+
 std::string memory_cell(const RunResult& run) {
   if (run.fits) return gib(run.peak_memory, run.gpu_memory);
   return run.feasible() ? "does not fit" : "cannot be planned";
 }
 
-std::string comparison(std::span<const RunResult> runs) {
-  TextTable table({{"run", Align::left, true},
-                   {"strategy", Align::left, true},
-                   {"GPUs"},
-                   {"iteration s"},
-                   {"GPU-days"},
-                   {"days"},
-                   {"MFU"},
-                   {"bubbles"},
-                   {"memory GiB"}});
+std::string comparison(std::span<const RunResult> runs, std::optional<double> price) {
+  std::vector<TextColumn> columns{{"run", Align::left, true}, {"strategy", Align::left, true}};
+  for (const char* heading : {"GPUs", "iteration s", "GPU-days", "days"})
+    columns.push_back({heading});
+  if (price) columns.push_back({"cost"});
+  for (const char* heading : {"MFU", "bubbles", "memory GiB"}) columns.push_back({heading});
+  TextTable table(std::move(columns));
   for (const RunResult& run : runs) {
     std::vector<std::string> cells = {run.name, run.strategy, std::to_string(run.gpus)};
-    if (run.fits)
-      cells.insert(cells.end(),
-                   {figure(run.iteration.value), figure(run.gpu_days), figure(wall_clock_days(run)),
-                    percent(run.mfu), percent(bubble_share(run))});
-    else
-      cells.insert(cells.end(), 5, "-");
+    if (run.fits) {
+      add_time_cells(run, price, cells);
+      cells.insert(cells.end(), {percent(run.mfu), percent(bubble_share(run))});
+    } else {
+      cells.insert(cells.end(), price ? 6 : 5, "-");
+    }
     cells.push_back(memory_cell(run));
     table.add_row(std::move(cells));
   }
@@ -205,7 +209,8 @@ std::string summaries(std::span<const RunResult> runs, const SummaryStyle& style
     if (i < style.measure_commands.size() && !runs[i].gaps.empty())
       out += measure_first(runs[i].gaps, style.measure_commands[i]) + "\n";
   }
-  return runs.size() > 1 ? out + comparison(runs) : out.substr(0, out.empty() ? 0 : out.size() - 1);
+  return runs.size() > 1 ? out + comparison(runs, style.price_per_gpu_hour)
+                         : out.substr(0, out.empty() ? 0 : out.size() - 1);
 }
 
 }  // namespace mllmsim::results

@@ -25,13 +25,17 @@ bool utf8_locale();
 std::string summary(const RunResult& run, const SummaryStyle& style);
 
 // One line per run.
-std::string comparison(std::span<const RunResult> runs);
+std::string comparison(std::span<const RunResult> runs, std::optional<double> price = {});
 
 // Each run's summary, and the comparison if there are several.
 std::string summaries(std::span<const RunResult> runs, const SummaryStyle& style);
 
 // The kernels to measure first with their shares, and the command for it.
 std::string measure_first(std::span<const GapRow> gaps, const std::string& command);
+
+// A run's cells of a table: seconds per step, GPU-days, days and, with a price, what it costs.
+void add_time_cells(const RunResult& run, std::optional<double> price,
+                    std::vector<std::string>& cells);
 
 // Memory of the fullest GPU, "61.2 of 80.0"; otherwise "does not fit", or "cannot be planned".
 std::string memory_cell(const RunResult& run);

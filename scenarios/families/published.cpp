@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <system_error>
 
@@ -30,6 +31,23 @@ const Dimension* dimension_of(std::string_view metric) {
   if (metric.ends_with("_bytes")) return &kMemorySize;
   if (metric.ends_with("_s") && !metric.ends_with("_per_s")) return &kDuration;
   return nullptr;
+}
+
+// Where `name` lies: beside the family, in the directory that was named, or in folders below that.
+std::vector<fs::path> csv_files(const fs::path& name, const fs::path& beside,
+                                const fs::path& directory) {
+  std::error_code unknown;
+  for (const fs::path& folder : {beside, directory})
+    if (fs::exists(folder / name, unknown)) return {folder / name};
+  std::vector<fs::path> found;
+  std::error_code error;
+  const auto readable = fs::directory_options::skip_permission_denied;
+  for (fs::recursive_directory_iterator at(directory, readable, error), end; !error && at != end;
+       at.increment(error))
+    if (at->is_directory(unknown) && fs::exists(at->path() / name, unknown))
+      found.push_back(at->path() / name);
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 class FamilyReader {
@@ -183,16 +201,20 @@ class FamilyReader {
     const std::size_t before = problems_.count();
     const CsvMapping map = read_csv_mapping(mapping, problems_);
     if (problems_.count() != before) return;
-    fs::path file = csv ? fs::path(*csv) : out_.file.parent_path() / map.file;
-    std::error_code error;
-    if (!csv && !fs::exists(file, error)) file = csv_directory / map.file;
-    if (!csv && !fs::exists(file, error)) {
+    const std::vector<fs::path> files =
+        csv ? std::vector<fs::path>{*csv}
+            : csv_files(map.file, out_.file.parent_path(), csv_directory);
+    if (files.empty()) {
       out_.skipped = fmt::format(
           "{} is not there; name it with points.csv=PATH or its directory with --csv-dir",
           map.file.string());
       return;
     }
-    const CsvPoints found = read_csv_points(map, file, problems_);
+    if (files.size() > 1)
+      return problems_.add(mapping.position, "points.csv",
+                           fmt::format("found {} and {}; say which with points.csv=PATH",
+                                       files[0].string(), files[1].string()));
+    const CsvPoints found = read_csv_points(map, files.front(), problems_);
     for (const CsvPoint& point : found.points) {
       std::vector<const Node*> changes{&point.set};
       for (const Node& change : point.changes) changes.push_back(&change);

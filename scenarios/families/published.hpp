@@ -58,8 +58,8 @@ struct PublishedFamily {
 };
 
 // `overrides` are "a.b=c" of the command line, laid over every point; "points.csv=PATH" names the
-// CSV file. A CSV file is otherwise looked for beside the family's file and in `csv_directory`.
-// Throws UserError with every problem found.
+// CSV file. A CSV file is otherwise looked for beside the family's file, in `csv_directory` and in
+// the folders below that. Throws UserError with every problem found.
 PublishedFamily read_published(const std::filesystem::path& file,
                                const std::vector<std::string>& overrides,
                                const std::filesystem::path& csv_directory);

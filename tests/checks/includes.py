@@ -24,7 +24,7 @@ OWNERS = {
     "boost/program_options": ["results/cli", "cost_models/calibrate", "cost_models/fit"],
 }
 # Header prefix -> how many files may include it.
-AT_MOST = {"boost/graph/": 2}
+AT_MOST = {"boost/graph/": 1}
 
 
 class Include:

@@ -4,12 +4,10 @@ import csv
 import io
 import json
 import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
-MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+from program import InOneDirectory
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNS = ROOT / "scenarios" / "runs"
 INTERNVL = str(RUNS / "internvl-6b-20b-a100x32.toml")
@@ -17,32 +15,17 @@ GIVEN = str(RUNS / "given-times-1f1b.toml")
 PP = "parallelism.pipeline_model_parallel_size"
 
 
-class Cli(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
-        cls.dir = pathlib.Path(cls.temporary.name)
-        cls.addClassCleanup(cls.temporary.cleanup)
-
-    @classmethod
-    def run_mllmsim(cls, *arguments, code=0):
-        done = subprocess.run([MLLMSIM, *map(str, arguments)], cwd=cls.dir, capture_output=True, text=True)
-        if done.returncode != code:
-            raise AssertionError(f"exit code {done.returncode}, not {code}: {done.stderr}")
-        return done
-
-
-class Compare(Cli):
+class Compare(InOneDirectory):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.run_mllmsim("run", INTERNVL, "--out", "slow")
-        cls.run_mllmsim("run", INTERNVL, "strategy.name=balanced", "--out", "fast")
-        cls.run_mllmsim("run", INTERNVL, "cluster.gpu_memory=16 GiB", "--out", "small")
-        cls.run_mllmsim("sweep", INTERNVL, "--vary", f"{PP}=2,4,8", "--strategies", "balanced,baseline", "--out", "sweep")
+        cls.mllmsim("run", INTERNVL, "--out", "slow")
+        cls.mllmsim("run", INTERNVL, "strategy.name=balanced", "--out", "fast")
+        cls.mllmsim("run", INTERNVL, "cluster.gpu_memory=16 GiB", "--out", "small")
+        cls.mllmsim("sweep", INTERNVL, "--vary", f"{PP}=2,4,8", "--strategies", "balanced,baseline", "--out", "sweep")
 
     def rows(self, *arguments):
-        return json.loads(self.run_mllmsim("compare", *arguments, "--json").stdout)["runs"]
+        return json.loads(self.mllmsim("compare", *arguments, "--json").stdout)["runs"]
 
     def test_speed_up_is_gpu_days_of_the_baseline_over_those_of_the_run(self):
         slow, fast = self.rows("slow", "fast", "--baseline", "slow")
@@ -81,25 +64,25 @@ class Compare(Cli):
         self.assertEqual(len(self.rows("slow", "sweep", self.dir / "fast/runs.parquet")), 8)
 
     def test_tables(self):
-        text = self.run_mllmsim("compare", "sweep", "--by", "strategy").stdout
+        text = self.mllmsim("compare", "sweep", "--by", "strategy").stdout
         self.assertRegex(text, r"balanced +(\d) +\d +\d +\d\.\d\dx +\1\n")
-        markdown = self.run_mllmsim("compare", "slow", "fast", "--markdown").stdout.splitlines()
+        markdown = self.mllmsim("compare", "slow", "fast", "--markdown").stdout.splitlines()
         self.assertEqual(len({line.count("|") for line in markdown}), 1)
-        rows = list(csv.DictReader(io.StringIO(self.run_mllmsim("compare", "slow", "small", "--csv").stdout)))
+        rows = list(csv.DictReader(io.StringIO(self.mllmsim("compare", "slow", "small", "--csv").stdout)))
         self.assertEqual(float(rows[0]["iteration_s"]), self.rows("slow")[0]["iteration_s"])
         self.assertEqual(rows[1]["fits"], "false")
 
     def test_mistakes(self):
-        self.assertIn("did you mean \"slow\"", self.run_mllmsim("compare", "slow", "fast", "--baseline", "slw", code=2).stderr)
-        self.assertIn("--by", self.run_mllmsim("compare", "slow", "--by", "colour", code=2).stderr)
-        self.assertIn("runs.parquet", self.run_mllmsim("compare", "nothing", code=2).stderr)
-        self.run_mllmsim("compare", code=2)
-        self.run_mllmsim("compare", "slow", "--json", "--csv", code=2)
+        self.assertIn("did you mean \"slow\"", self.mllmsim("compare", "slow", "fast", "--baseline", "slw", code=2).stderr)
+        self.assertIn("--by", self.mllmsim("compare", "slow", "--by", "colour", code=2).stderr)
+        self.assertIn("runs.parquet", self.mllmsim("compare", "nothing", code=2).stderr)
+        self.mllmsim("compare", code=2)
+        self.mllmsim("compare", "slow", "--json", "--csv", code=2)
 
 
-class Explain(Cli):
+class Explain(InOneDirectory):
     def explain(self, *arguments):
-        return json.loads(self.run_mllmsim("explain", *arguments, "--json").stdout)
+        return json.loads(self.mllmsim("explain", *arguments, "--json").stdout)
 
     def remedy(self, explanation, name):
         return next(r for r in explanation["remedies"] if r["remedy"] == name)
@@ -131,7 +114,7 @@ class Explain(Cli):
         e = self.explain(INTERNVL)
         for name in ["recompute off", "better cut", "more micro-batches"]:
             remedy = self.remedy(e, name)
-            run = json.loads(self.run_mllmsim("run", INTERNVL, remedy["change"], "--json").stdout)["runs"][0]
+            run = json.loads(self.mllmsim("run", INTERNVL, remedy["change"], "--json").stdout)["runs"][0]
             self.assertEqual(remedy["iteration_s"], run["iteration_s"], name)
             self.assertEqual(remedy["fits"], run["fits"], name)
         self.assertFalse(self.remedy(e, "recompute off")["fits"])
@@ -139,7 +122,7 @@ class Explain(Cli):
         self.assertGreater(self.remedy(e, "better cut")["gain"], 0.3)
 
     def test_a_result_explains_itself(self):
-        self.run_mllmsim("run", INTERNVL, "cluster.nodes=8", "--out", "run")
+        self.mllmsim("run", INTERNVL, "cluster.nodes=8", "--out", "run")
         self.assertEqual(self.explain("run"), self.explain(INTERNVL, "cluster.nodes=8"))
 
     def test_what_does_not_apply_says_so(self):
@@ -155,19 +138,19 @@ class Explain(Cli):
         e = self.explain(RUNS / "internvl-1.2m-a100x32.toml", f"data.set={lengths}")
         self.assertGreater(e["imbalance_across_micro_batches"], 1.1)
         self.assertGreater(self.remedy(e, "balanced data")["gain"], 0)
-        packed = json.loads(self.run_mllmsim("run", RUNS / "internvl-1.2m-a100x32.toml", f"data.set={lengths}", "data.batching=isf", "--json").stdout)
+        packed = json.loads(self.mllmsim("run", RUNS / "internvl-1.2m-a100x32.toml", f"data.set={lengths}", "data.batching=isf", "--json").stdout)
         self.assertEqual(self.remedy(e, "packed data")["gpu_days"], packed["runs"][0]["gpu_days"])
 
     def test_a_table_for_people(self):
-        text = self.run_mllmsim("explain", INTERNVL).stdout
+        text = self.mllmsim("explain", INTERNVL).stdout
         for words in ["critical path", "recompute", "slowest stage", "imbalance across micro-batches", "what would help"]:
             self.assertIn(words, text)
 
     def test_mistakes(self):
-        self.run_mllmsim("explain", code=2)
-        self.run_mllmsim("explain", "no-such", code=2)
+        self.mllmsim("explain", code=2)
+        self.mllmsim("explain", "no-such", code=2)
         (self.dir / "empty").mkdir()
-        self.assertIn("runs.parquet", self.run_mllmsim("explain", "empty", code=2).stderr)
+        self.assertIn("runs.parquet", self.mllmsim("explain", "empty", code=2).stderr)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class Data(unittest.TestCase):
     def figures(self, *arguments):
         return json.loads(self.run_pass("--json", *arguments).stdout)["runs"][0]
 
-    def test_every_step_of_the_pass_is_a_row_a_replica(self):
+    def test_every_step_of_the_pass_is_a_row_per_replica(self):
         run = self.figures("--out", "o")
         self.assertEqual(run["pass_steps"], 5)  # 3,000 / (4 replicas x 32 micro-batches x 4 samples)
         rows = duckdb.sql(f"select step, sum(samples), count(*) from '{self.dir}/o/steps.parquet' group by step").fetchall()

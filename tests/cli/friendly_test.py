@@ -4,14 +4,13 @@ import json
 import pathlib
 import re
 import subprocess
-import sys
-import tempfile
 import unittest
 
 import pandas
 import pyarrow.parquet
 
-MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+from program import MLLMSIM, InOneDirectory
+
 INTERNVL = "internvl-6b-20b-a100x32"
 LLM = ("num_hidden_layers = {layers}, hidden_size = 1024, num_attention_heads = 16, "
        "intermediate_size = 4096, vocab_size = 32000, rotary = true")
@@ -23,12 +22,10 @@ data = {{ tokens_per_sample = 1024, samples = 1000 }}
 """
 
 
-class Friendly(unittest.TestCase):
+class Friendly(InOneDirectory):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.temporary.cleanup)
-        cls.dir = pathlib.Path(cls.temporary.name)
+        super().setUpClass()
         for name, layers in (("small", 4), ("large", 16)):
             (cls.dir / f"{name}.toml").write_text(RUN.format(llm=LLM.format(layers=layers)))
             cls.mllmsim("run", f"{name}.toml", "-o", name)
@@ -36,13 +33,6 @@ class Friendly(unittest.TestCase):
         cls.mllmsim("run", "large.toml", "cluster.nodes=2", "-o", "large-16")
         for name in "abc":
             cls.lengths(name)
-
-    @classmethod
-    def mllmsim(cls, *arguments, code=0):
-        done = subprocess.run([MLLMSIM, *map(str, arguments)], cwd=cls.dir, capture_output=True, text=True)
-        if done.returncode != code:
-            raise AssertionError(f"exit code {done.returncode}, not {code}: {done.stderr}")
-        return done
 
     @classmethod
     def lengths(cls, name):
@@ -120,6 +110,8 @@ class Friendly(unittest.TestCase):
         text = self.mllmsim("run", "large.toml", "--price-per-gpu-hour", 2.5, "-o", "x").stdout
         self.assertRegex(text, r"wall clock +[0-9.]+ (hours|minutes|seconds) on 8 GPUs")
         self.assertRegex(text, r"cost +[0-9.,]+ +price +2\.5 per GPU-hour")
+        both = self.mllmsim("run", "small.toml", "large.toml", "--price-per-gpu-hour", 2.5).stdout
+        self.assertRegex(both, r"GPU-days +days +cost +MFU")
         compared = json.loads(self.mllmsim("compare", "large", "--json", "--price-per-gpu-hour", 2.5).stdout)["runs"][0]
         self.assertAlmostEqual(compared["cost"], row.gpu_days * 24 * 2.5)
         self.assertIn("--price-per-gpu-hour", self.mllmsim("run", "large.toml", "--price-per-gpu-hour", 0, code=2).stderr)
@@ -164,6 +156,10 @@ class Friendly(unittest.TestCase):
 
     def test_several_lengths_files_are_packed_together(self):
         self.assertEqual(json.loads(self.mllmsim("pack", "a.json", "b.json", "c.json", "--json").stdout)["samples"], 1200)
+
+    def test_quoted_headings_of_a_lengths_file(self):
+        (self.dir / "quoted.csv").write_text('"vit_num", "token_num"\n"1","300"\n2,600\n')
+        self.assertEqual(json.loads(self.mllmsim("pack", "quoted.csv", "--json").stdout)["samples"], 2)
 
     def test_pack_out_writes_the_fewest_packs(self):
         packings = json.loads(self.mllmsim("pack", "a.json", "--out", "p.parquet", "--json").stdout)["packings"]

@@ -3,33 +3,19 @@ imported, and calibrations that cannot be."""
 
 import json
 import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
 import pyarrow
 import pyarrow.parquet
 
-MLLMSIM = sys.argv.pop(1)
+from program import InItsOwnDirectory
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CALIBRATIONS = ROOT / "cost_models" / "calibrations"
 RUN = ROOT / "scenarios" / "runs" / "llama-3-8b-a100x8.toml"
 
 
-class Machines(unittest.TestCase):
-    def setUp(self):
-        self.directory = tempfile.TemporaryDirectory()
-        self.dir = pathlib.Path(self.directory.name)
-
-    def tearDown(self):
-        self.directory.cleanup()
-
-    def mllmsim(self, *arguments, code=0):
-        done = subprocess.run([MLLMSIM, *map(str, arguments)], cwd=self.dir, capture_output=True, text=True)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done
-
+class Machines(InItsOwnDirectory):
     def run_on(self, cluster, *more):
         return json.loads(self.mllmsim("run", RUN, f"cluster={cluster}", "cluster.nodes=1", *more, "--json").stdout)["runs"][0]
 

@@ -6,13 +6,10 @@ The run: two stages with given times, forwards of 10 ms and backwards of 20 ms, 
   stage 1   .. F0 B0 F1 B1          F0 at 10, B0 at 20, F1 at 40, B1 at 50
 """
 import json
-import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
-MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 else "mllmsim"
+from program import InItsOwnDirectory
+
 
 RUN = """
 name = "two stages"
@@ -35,17 +32,7 @@ REAL = [event(0, "PP:0F0", 0, 10), event(0, "PP:0F1", 10, 10), event(0, "PP:0B0"
         event(1, "PP:1F0", 10, 10), event(1, "PP:1B0", 20, 25), event(1, "PP:1F1", 45, 10), event(1, "PP:1B1", 55, 25)]
 
 
-class Measured(unittest.TestCase):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.dir = pathlib.Path(directory.name)
-
-    def mllmsim(self, *arguments, code=0):
-        done = subprocess.run([MLLMSIM, *map(str, arguments)], cwd=self.dir, capture_output=True, text=True)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done
-
+class Measured(InItsOwnDirectory):
     def run_and_trace(self, events=REAL):
         (self.dir / "two.toml").write_text(RUN)
         (self.dir / "real.json").write_text(json.dumps({"traceEvents": events}))

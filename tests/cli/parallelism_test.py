@@ -1,13 +1,10 @@
 """Precision, context parallelism and sharding through the front door: what they do to a run, and what is refused."""
 
 import json
-import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
-MLLMSIM = sys.argv.pop(1)
+from program import InItsOwnDirectory
+
 TEXT = """
 model = "llama-3-8b"
 cluster = { base = "h100-8x400", nodes = 2 }
@@ -20,19 +17,10 @@ tokens_per_sample = 8192
 """
 
 
-class Parallelism(unittest.TestCase):
+class Parallelism(InItsOwnDirectory):
     def setUp(self):
-        self.directory = tempfile.TemporaryDirectory()
-        self.dir = pathlib.Path(self.directory.name)
+        super().setUp()
         (self.dir / "run.toml").write_text(TEXT)
-
-    def tearDown(self):
-        self.directory.cleanup()
-
-    def mllmsim(self, *arguments, code=0):
-        done = subprocess.run([MLLMSIM, *map(str, arguments)], cwd=self.dir, capture_output=True, text=True)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done
 
     def run_with(self, *keys):
         return json.loads(self.mllmsim("run", "run.toml", *keys, "--json").stdout)["runs"][0]

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+README = (pathlib.Path(__file__).resolve().parents[2] / "README.md").read_text()
 
 # Sources that miss their target today: the median |error| measured. A family that gets better or worse by more than 2
 # percentage points must be entered anew; one that meets its target must be taken out.
@@ -70,6 +71,12 @@ class Published(unittest.TestCase):
         for name, source in self.sources.items():
             self.assertEqual(source["said_not_to_fit"], [], name)
             self.assertEqual(source["yes_no_right"], source["yes_no"], name)
+
+    @unittest.skipIf("MLLMSIM_PUBLISHED" in os.environ, "of what is cloned")
+    def test_the_readme_says_what_a_clone_predicts(self):
+        every = self.report["summary"]["all"]
+        said = f"As cloned it predicts {every['rows']} of them, median |error| {100 * every['median']:.1f} %, p90 {100 * every['p90']:.1f} %"
+        self.assertIn(said, README)
 
     def test_gpt3_175b_on_1024_a100_within_five_percent(self):
         row, = [r for r in self.report["rows"] if r["source"] == "Megatron-LM README (A100)"]

@@ -1,6 +1,10 @@
-"""The README is true: its links lead somewhere, its commands run. readme_test.py MLLMSIM."""
+"""The README is true: its links lead somewhere, its commands run, its figures are what the program prints.
+
+    readme_test.py MLLMSIM [--update]    --update: writes the run that it shows and its table of strategies anew
+"""
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -16,6 +20,7 @@ PAGES = [p for p in ROOT.rglob("*.md") if not {"build", ".venv", ".git"} & set(p
 LARGE = "internvl-6b-20b-a100x32"
 STANDS_FOR = {"FILE": LARGE, "RUN...": "results/runs/a", "[RUN]": "results/runs/b", "RUN": "results/runs/a", "LOG": "log.txt",
               "results/sweeps/NAME": "results/sweeps/s", "mine.json": "mine.json"}
+UPDATE = "--update" in sys.argv and not sys.argv.remove("--update")
 ELSEWHERE = ["mllmsim validate"]  # minutes long, and validate_test.py runs it with all options
 
 
@@ -115,6 +120,38 @@ class Commands(unittest.TestCase):
     def test_the_complete_scenario_runs(self):
         (self.dir / "whole.toml").write_text((ROOT / "scenarios/README.md").read_text().split("```toml\n")[1].split("```")[0])
         self.run_words(MLLMSIM, "run", "whole.toml")
+
+
+@unittest.skipIf(os.environ.get("MLLMSIM_SANITIZE"), "the figures are those of any build")
+class Figures(unittest.TestCase):
+    def in_the_readme(self, old, new):
+        if UPDATE:
+            (ROOT / "README.md").write_text((ROOT / "README.md").read_text().replace(old, new))
+        else:
+            self.assertEqual(old, new)
+
+    def run_one(self, *words):
+        with tempfile.TemporaryDirectory() as directory:
+            done = subprocess.run([MLLMSIM, "run", *words], cwd=directory, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_the_run_it_shows(self):
+        shown, = re.findall(r"^```\n(internvl-1.2m-a100x32 \(omnibal\)\n.*?)^```$", README, re.S | re.M)
+        self.in_the_readme(shown, self.run_one("internvl-1.2m-a100x32", "strategy.name=omnibal", "-o", "results/runs/internvl-1.2m-omnibal"))
+
+    def test_its_table_of_strategies(self):
+        head, _, *rows = README.split("nobody has published the last column:\n\n")[1].split("\n\n")[0].splitlines()
+        strategies = ["baseline" if s == "Megatron-LM" else s.lower().replace(" ", "") for s in head.strip("| ").split(" | ")]
+        for row, (run, figure, digits) in zip(rows, ((["internvl-1.2m-a100x32", "data.steps=32"], "gpu_days", 1),
+                                                     (["vit-22b-gpt-175b-h100x3072"], "iteration_s", 2))):
+            # As in run.sh: Megatron-LM's own interleaving.
+            own = {"baseline": ["vpp=2"]} if figure == "iteration_s" else {}
+            made = [json.loads(self.run_one(*run, f"strategy.name={s}", *own.get(s, []), "--json", "-o", "x"))["runs"][0][figure]
+                    for s in strategies]
+            with self.subTest(run):
+                name = row.split(" | ")[0]
+                self.in_the_readme(row, " | ".join([name, *(f"{value:.{digits}f}" for value in made)]) + " |")
 
 
 if __name__ == "__main__":

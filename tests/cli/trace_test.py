@@ -5,39 +5,28 @@ import gzip
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
 import pandas
 
-MLLMSIM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+from program import MLLMSIM, InOneDirectory
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN = ROOT / "scenarios" / "runs" / "internvl-6b-20b-a100x32.toml"  # tp 2, pp 4, dp 4
 OPTIMUS = ROOT / "scenarios" / "runs" / "vit-11b-llama-70b-h100x64.toml"
 MEGATRON = "parallelism.use_tp_pp_dp_mapping=false"  # ranks: tp fastest, then dp, then pp
 
 
-class Trace(unittest.TestCase):
+class Trace(InOneDirectory):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
-        cls.dir = pathlib.Path(cls.temporary.name)
+        super().setUpClass()
         cls.mllmsim("run", RUN, MEGATRON, "-o", "run")
         cls.mllmsim("trace", "run", "-o", "a.json")
         cls.trace = json.loads((cls.dir / "a.json").read_text())
         cls.events = cls.trace["traceEvents"]
         cls.spans = pandas.read_parquet(cls.dir / "run/spans.parquet")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
-
-    @classmethod
-    def mllmsim(cls, *arguments, code=0):
-        done = subprocess.run([MLLMSIM, *map(str, arguments)], cwd=cls.dir, capture_output=True, text=True)
-        assert done.returncode == code, (done.returncode, done.stderr)
-        return done
 
     def of(self, phase):
         return [e for e in self.events if e["ph"] == phase]
@@ -53,7 +42,7 @@ class Trace(unittest.TestCase):
         self.assertEqual(self.trace["distributedInfo"]["world_size"], 32)
         self.assertEqual(self.trace["deviceProperties"][0]["totalGlobalMem"], 80 * 2**30)
 
-    def test_a_span_an_event_with_its_times(self):
+    def test_an_event_per_span_with_its_times(self):
         self.assertEqual(len(self.of("X")), len(self.spans))
         stage = self.spans[(self.spans.stage == 1) & (self.spans.kind == "backward")]
         rank = 2 * 4 * 1  # tp fastest, then dp, then pp
@@ -100,7 +89,7 @@ class Trace(unittest.TestCase):
         self.mllmsim("calibrate", "import", "kineto", "a.json", "--out", "raw.jsonl")
         lines = [json.loads(line) for line in (self.dir / "raw.jsonl").read_text().splitlines()]
         found = [line for line in lines if line.get("part") == "collective" and line["op"] == "all_reduce"]
-        # The gradients of each stage, 4 bytes a parameter; stages with as many parameters are one measurement.
+        # The gradients of each stage, 4 bytes per parameter; stages with as many parameters are one measurement.
         stages = pandas.read_parquet(self.dir / "run/stages.parquet")
         self.assertEqual({line["bytes"] for line in found}, set(4 * stages.parameters))
 

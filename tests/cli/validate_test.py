@@ -166,10 +166,20 @@ class Validate(unittest.TestCase):
     def test_points_from_a_csv_file(self):
         family = self.write("f.toml", CSV_FAMILY)
         table = self.write("elsewhere/runs.csv", CSV)
-        for arguments in ([f"points.csv={table}"], ["--csv-dir", table.parent]):
+        for arguments in ([f"points.csv={table}"], ["--csv-dir", table.parent], ["--csv-dir", self.dir]):
             report = json.loads(self.validate(family, *arguments, "--json").stdout)
             self.assertEqual([r["id"] for r in report["rows"]], ["8 stages", "4 stages"])
             self.assertTrue(all(abs(r["relative_error"]) < 1e-6 for r in report["rows"]))
+
+    def test_a_csv_file_in_two_folders_is_asked_about(self):
+        family = self.write("f.toml", CSV_FAMILY)
+        for folder in ("published", "published/modern"):
+            self.write(f"{folder}/runs.csv", CSV)
+        self.validate(family, "--csv-dir", "published")  # the one in the folder itself
+        error = self.validate(family, "--csv-dir", self.dir, code=2).stderr
+        self.assertRegex(error, r"points.csv: found \S+/published/modern/runs.csv and \S+/published/runs.csv; say which with points.csv=PATH")
+        error = self.validate(family, "--csv-dir", "nowhere", code=2).stderr
+        self.assertIn("--csv-dir: there is no directory nowhere", error)
 
     def test_rows_by_their_arguments(self):
         """Arguments in a JSON column are columns of their own; some rows are changed, some left out with a reason."""

@@ -59,6 +59,32 @@ inline Model gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
   return model;
 }
 
+// Three Llama-like blocks: 4 heads of 16, an MLP of 128 values.
+inline Model llama_like() {
+  Model m = gpt(3, 64, 4, 1000);
+  Transformer& t = m.llm.blocks;
+  t.norm = Norm::rms_norm;
+  t.gated_mlp = t.rotary = true;
+  t.qkv_bias = t.linear_bias = false;
+  t.intermediate_size = 128;
+  return m;
+}
+
+// 2 of 8 experts of 32 values, a shared one of 48.
+inline Model with_experts() {
+  Model m = llama_like();
+  m.llm.blocks.experts = {8, 2, 32, 48};
+  return m;
+}
+
+// Latents of 24 (key and value) and 32 (query), heads of 16 + 8, values of 16.
+inline Model with_latents() {
+  Model m = llama_like();
+  m.llm.blocks.latent = {24, 32, 16, 8, 16};
+  m.llm.blocks.head_dim = 24;
+  return m;
+}
+
 // InternViT-6B-448 and InternLM2-20B (papers: Model shapes).
 inline Model internvl() {
   Encoder vit;

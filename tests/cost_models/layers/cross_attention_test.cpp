@@ -15,13 +15,8 @@ constexpr double kWide = 64, kQueries = 16, kKeys = 10;
 
 // Three Llama-like blocks of 4 heads of 16, an MLP of 128; the second sees the picture.
 Model crossing() {
-  Model m = gpt(3, 64, 4, 1000);
-  Transformer& t = m.llm.blocks;
-  t.norm = Norm::rms_norm;
-  t.gated_mlp = t.rotary = true;
-  t.qkv_bias = t.linear_bias = false;
-  t.intermediate_size = 128;
-  Transformer cross = t;
+  Model m = llama_like();
+  Transformer cross = m.llm.blocks;
   cross.cross_attention = cross.gated_branches = cross.qk_norm_per_head = true;
   m.llm.other_blocks = {{cross}, {0, 1, 0}};
   Encoder e;

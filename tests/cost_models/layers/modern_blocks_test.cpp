@@ -13,30 +13,6 @@ namespace {
 
 constexpr double kH = 64, kTokens = 16;
 
-// Llama-like: 4 heads of 16, MLP of 128 values.
-Model small_llm() {
-  Model m = gpt(3, 64, 4, 1000);
-  Transformer& t = m.llm.blocks;
-  t.norm = Norm::rms_norm;
-  t.gated_mlp = t.rotary = true;
-  t.qkv_bias = t.linear_bias = false;
-  t.intermediate_size = 128;
-  return m;
-}
-
-Model with_experts() {
-  Model m = small_llm();
-  m.llm.blocks.experts = {8, 2, 32, 48};
-  return m;
-}
-
-Model with_latents() {
-  Model m = small_llm();
-  m.llm.blocks.latent = {24, 32, 16, 8, 16};
-  m.llm.blocks.head_dim = 24;
-  return m;
-}
-
 struct OneLayer {
   Model model;
   SimpleCosts kernels;
@@ -71,7 +47,7 @@ TEST(Experts, MultiplyTheirRowsInOneLaunch) {
 }
 
 TEST(Experts, AreSplitByTensorParallelismAndItsSumsAreThoseOfAnMlp) {
-  const OneLayer run(with_experts(), 2, true), dense(small_llm(), 2, true);
+  const OneLayer run(with_experts(), 2, true), dense(llama_like(), 2, true);
   EXPECT_EQ(run.ran({4, 32, 64, GemmPass::forward, 8, NumberFormat::bf16, true}), 1);
   EXPECT_EQ(run.ran({8, 8, 64}), 1);  // the router sees a rank's own rows
   const auto communications = [](const std::vector<TimedKernel>& list) {
@@ -133,7 +109,7 @@ TEST(LatentAttention, RepeatsDownProjectionsOnEveryRank) {
 
 // A window of 4 in 16: twice 4 * 16 - 4^2 / 2 pairs instead of 16^2.
 TEST(Windows, CountThePairsTheyHave) {
-  Model m = small_llm();
+  Model m = llama_like();
   const double full = flops_of(m);
   m.llm.blocks.sliding_window = 4;
   const double pairs = 2 * (4 * 16 - 4 * 4 / 2.0);
@@ -144,7 +120,7 @@ TEST(Windows, CountThePairsTheyHave) {
 
 // Chunks of 6 in 16 are 6, 6 and 4.
 TEST(Windows, ChunksAreSequencesOfTheirOwn) {
-  Model m = small_llm();
+  Model m = llama_like();
   const double full = flops_of(m);
   m.llm.blocks.attention_chunk_size = 6;
   EXPECT_DOUBLE_EQ(full - flops_of(m), 3 * 4 * (16 * 16 - (36 + 36 + 16.0)) * 4 * 16);
@@ -152,7 +128,7 @@ TEST(Windows, ChunksAreSequencesOfTheirOwn) {
 
 // Blocks of two kinds are remembered apart.
 TEST(Windows, OfSomeBlocksLeaveOthersAsTheyAre) {
-  Model m = small_llm();
+  Model m = llama_like();
   Transformer windowed = m.llm.blocks;
   windowed.sliding_window = 4;
   m.llm.other_blocks = {{windowed}, {0, 1, 0}};
@@ -166,7 +142,7 @@ TEST(Windows, OfSomeBlocksLeaveOthersAsTheyAre) {
 }
 
 Model with_adapters(bool dora = false) {
-  Model m = small_llm();
+  Model m = llama_like();
   m.llm.trained = false;
   m.llm.blocks.adapters = {4, dora, true, false, false, true};  // qkv and down
   return m;
@@ -175,7 +151,7 @@ Model with_adapters(bool dora = false) {
 // qkv: (64 + 192) r, down: (128 + 64) r. Base weights have no weight gradients, an adapter two.
 TEST(Adapters, AreAllThatIsTrained) {
   EXPECT_EQ(trained_parameters_per_rank(with_adapters(), kLlmBlock, 1), 4 * (256 + 192));
-  EXPECT_EQ(parameters(with_adapters()) - parameters(small_llm()), 3 * 4 * (256 + 192));
+  EXPECT_EQ(parameters(with_adapters()) - parameters(llama_like()), 3 * 4 * (256 + 192));
   EXPECT_EQ(trained_parameters_per_rank(with_adapters(true), kLlmBlock, 1),
             4 * (256 + 192) + 192 + 64);
   const OneLayer run(with_adapters());
@@ -183,13 +159,13 @@ TEST(Adapters, AreAllThatIsTrained) {
   EXPECT_EQ(run.ran({16, 4, 64}), 1);   // x A
   EXPECT_EQ(run.ran({16, 192, 4}), 1);  // (x A) B
   EXPECT_EQ(run.ran({4, 192, 16, GemmPass::weight_gradient}), 1);
-  EXPECT_EQ(OneLayer(small_llm()).weight_gradients(), 4);
+  EXPECT_EQ(OneLayer(llama_like()).weight_gradients(), 4);
 }
 
 // A frozen block keeps no input of a matrix but where an adapter needs it, and 2 r a token between
 // the adapter's halves: 2 (h + 128) + 2 * 2 r here.
 TEST(Adapters, KeepTheInputsOfTheirMatrices) {
-  Model frozen = small_llm();
+  Model frozen = llama_like();
   frozen.llm.trained = false;
   frozen.encoders.push_back({});  // with a trained projector, so that gradients pass
   frozen.encoders[0].blocks = gpt_blocks(1, 64, 4);
@@ -220,7 +196,7 @@ TEST(Adapters, EndTheBackwardAtTheFirstBlock) {
 
 // Another prediction: a block that joins 2 h, and the head's logits once more.
 TEST(MultiTokenPrediction, AddsABlockAndAHead) {
-  Model m = small_llm();
+  Model m = llama_like();
   const Layer head{LayerKind::head, 0, 0};
   const double once = OneLayer(m, 1, false, head).cost.model_flops.value;
   Transformer next = m.llm.blocks;
@@ -236,7 +212,7 @@ TEST(MultiTokenPrediction, AddsABlockAndAHead) {
 }
 
 Model deepstack() {
-  Model m = small_llm();
+  Model m = llama_like();
   Encoder e;
   e.blocks = gpt_blocks(4, 32, 4);
   e.tokens_per_output_token = 4;

@@ -10,32 +10,6 @@ namespace {
 
 constexpr std::int64_t kHidden = 64, kSixteen = 16;
 
-// Llama-like: 4 heads of 16, MLP of 128 values.
-Model swiglu_model() {
-  Model m = gpt(3, 64, 4, 1000);
-  Transformer& t = m.llm.blocks;
-  t.norm = Norm::rms_norm;
-  t.gated_mlp = t.rotary = true;
-  t.qkv_bias = t.linear_bias = false;
-  t.intermediate_size = 128;
-  return m;
-}
-
-// 2 of 8 experts of 32 values, a shared one of 48.
-Model moe_model() {
-  Model m = swiglu_model();
-  m.llm.blocks.experts = {8, 2, 32, 48};
-  return m;
-}
-
-// Latents of 24 (key and value) and 32 (query), heads of 16 + 8, values of 16.
-Model mla_model() {
-  Model m = swiglu_model();
-  m.llm.blocks.latent = {24, 32, 16, 8, 16};
-  m.llm.blocks.head_dim = 24;
-  return m;
-}
-
 LayerCost cost_with(const Model& model, const Software& software, Recompute recompute) {
   SimpleCosts kernels;
   LayerCosts costs(model, {}, software, kernels, {});
@@ -67,7 +41,7 @@ using KernelNames = std::vector<std::string_view>;
 
 // Flash attention's fp32 log-sum-exp of 4 heads; its output is kept for the next matrix.
 TEST(RecomputeModules, CoreAttentionRunsAgain) {
-  const Selective run(swiglu_model(), {RecomputeModule::core_attn});
+  const Selective run(llama_like(), {RecomputeModule::core_attn});
   EXPECT_EQ(run.dropped(), 4 * 4);
   EXPECT_EQ(run.again(), KernelNames{"attention"});
 }
@@ -75,26 +49,26 @@ TEST(RecomputeModules, CoreAttentionRunsAgain) {
 TEST(RecomputeModules, OldMegatronLeftFlashAttentionAlone) {
   Software software;
   software.recompute_flash_attention = false;
-  EXPECT_TRUE(cost_with(swiglu_model(), software, Recompute::selective).recompute.empty());
+  EXPECT_TRUE(cost_with(llama_like(), software, Recompute::selective).recompute.empty());
 }
 
 // Gate and up, their product, and the normalised input, 2 bytes each.
 TEST(RecomputeModules, AnMlpRunsAgainWithTheNormThatItsLinearLayerHolds) {
-  const Selective run(swiglu_model(), {RecomputeModule::mlp});
+  const Selective run(llama_like(), {RecomputeModule::mlp});
   EXPECT_EQ(run.dropped(), 2 * (3 * 128 + kHidden));
   EXPECT_EQ(run.again(), (KernelNames{"norm", "mlp up", "swiglu", "mlp down"}));
 }
 
 TEST(RecomputeModules, AnMlpIsNoneOfExpertsAndANormOfADenseBlockNoModule) {
-  EXPECT_EQ(Selective(moe_model(), {RecomputeModule::mlp}).dropped(), 0);
-  const Selective norm(swiglu_model(), {RecomputeModule::layernorm});
+  EXPECT_EQ(Selective(with_experts(), {RecomputeModule::mlp}).dropped(), 0);
+  const Selective norm(llama_like(), {RecomputeModule::layernorm});
   EXPECT_EQ(norm.dropped(), 0);
   EXPECT_TRUE(norm.again().empty());
 }
 
 // Its output, h values.
 TEST(RecomputeModules, TheNormBeforeExpertsAndThatBeforeLatentsRunAgain) {
-  for (const Model& model : {moe_model(), mla_model()}) {
+  for (const Model& model : {with_experts(), with_latents()}) {
     const Selective run(model, {RecomputeModule::layernorm});
     EXPECT_EQ(run.dropped(), 2 * kHidden);
     EXPECT_EQ(run.again(), KernelNames{"norm"});
@@ -104,28 +78,28 @@ TEST(RecomputeModules, TheNormBeforeExpertsAndThatBeforeLatentsRunAgain) {
 // Query and key of 4 (16 + 8), value of 4 16 and both normalised latents go; the shared rotary key
 // of 8 is kept instead.
 TEST(RecomputeModules, UpProjectionsRunAgainFromTheLatents) {
-  const Selective run(mla_model(), {RecomputeModule::mla_up_proj});
+  const Selective run(with_latents(), {RecomputeModule::mla_up_proj});
   EXPECT_EQ(run.dropped(), 2 * (2 * 4 * 24 + 4 * 16 + 24 + 32) - 2 * 8);
   EXPECT_EQ(run.again(),
             (KernelNames{"norm", "query", "norm", "key and value", "rotary", "key parts"}));
 }
 
-// Two routed rows a token: 32 inner values behind the activation.
+// Two routed rows per token: 32 inner values behind the activation.
 TEST(RecomputeModules, ExpertsActivationRunsAgain) {
-  const Selective run(moe_model(), {RecomputeModule::moe_act});
+  const Selective run(with_experts(), {RecomputeModule::moe_act});
   EXPECT_EQ(run.dropped(), 2 * 2 * 32);
   EXPECT_EQ(run.again(), KernelNames{"swiglu"});
 }
 
 TEST(RecomputeModules, SharedExpertsRunAgain) {
-  const Selective run(moe_model(), {RecomputeModule::shared_experts});
+  const Selective run(with_experts(), {RecomputeModule::shared_experts});
   EXPECT_EQ(run.dropped(), 2 * (2 * 48 + 48));
   EXPECT_EQ(run.again(), (KernelNames{"shared expert up", "swiglu", "shared expert down"}));
 }
 
 // Probabilities in fp32, two routed copies, gate, up and product of two experts and the shared one.
 TEST(RecomputeModules, AllOfTheExpertsPartRunsAgain) {
-  const Selective run(moe_model(), {RecomputeModule::moe});
+  const Selective run(with_experts(), {RecomputeModule::moe});
   EXPECT_EQ(run.dropped(), 4 * 8 + 2 * (2 * kHidden + 2 * 3 * 32 + 3 * 48));
   EXPECT_EQ(run.again().front(), "router");
   EXPECT_EQ(run.again().back(), "add shared expert");
@@ -134,7 +108,7 @@ TEST(RecomputeModules, AllOfTheExpertsPartRunsAgain) {
 // The MLP's 448 values come back while all is kept, the log-sum-exp's 16 bytes when the MLP's norm
 // input, all that its half keeps, is gone: the first is the most.
 TEST(RecomputeModules, ModulesBringBackTheirOwnAtTheirTime) {
-  const Selective run(swiglu_model(), {RecomputeModule::mlp, RecomputeModule::core_attn});
+  const Selective run(llama_like(), {RecomputeModule::mlp, RecomputeModule::core_attn});
   EXPECT_EQ(run.cost.recomputed.value, kSixteen * 2 * 448);
 }
 

@@ -160,7 +160,7 @@ TEST(Problems, Zero3HasNoPipeline) {
 TEST(Problems, RecomputedLayersPerStage) {
   EXPECT_EQ(problems_with({"recompute.layers_per_stage=[1]"}),
             "command line: recompute.layers_per_stage=[1]: recompute.layers_per_stage: expected 2 "
-            "numbers, one a pipeline stage, found 1");
+            "numbers, one per pipeline stage, found 1");
 }
 
 TEST(Problems, ImageTokensArePartOfTheSample) {

@@ -4,16 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "sim/kernel/simulation.hpp"
+#include "tests/sim/task.hpp"
 
 namespace mllmsim {
 namespace {
-
-Task task(std::uint32_t device, StreamKind stream, std::int64_t ns) {
-  Task t;
-  t.stream = Program::stream({device}, stream);
-  t.duration = Time{ns};
-  return t;
-}
 
 std::vector<TaskId> tasks_of(const std::vector<CriticalLink>& path) {
   std::vector<TaskId> out;

@@ -4,16 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "sim/base/errors.hpp"
+#include "tests/sim/task.hpp"
 
 namespace mllmsim {
 namespace {
-
-Task task(std::uint32_t device, StreamKind stream, std::int64_t ns) {
-  Task t;
-  t.stream = Program::stream({device}, stream);
-  t.duration = Time{ns};
-  return t;
-}
 
 TEST(Simulation, AStreamRunsItsTasksInOrder) {
   Program p(1);
