@@ -17,7 +17,7 @@ preset=${2:-release}
 packages=(
   g++ cmake ninja-build python3-venv gnuplot-nox
   libboost-graph1.81-dev libboost-json1.81-dev libboost-program-options1.81-dev
-  libeigen3-dev libfmt-dev libtomlplusplus-dev
+  libeigen3-dev libfmt-dev libsqlite3-dev libtomlplusplus-dev
 )
 wheels=(pyarrow==25.0.1)
 case $what in

@@ -9,6 +9,7 @@
 #include "results/cli/command.hpp"
 #include "results/cli/streams.hpp"
 #include "results/run/version.hpp"
+#include "scenarios/energon/energon_index.hpp"
 #include "scenarios/parquet/parquet_lengths.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/text.hpp"
@@ -95,6 +96,7 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, kKept);
   mallopt(M_TRIM_THRESHOLD, kKept);
   mllmsim::scenarios::register_parquet_lengths();
+  mllmsim::scenarios::register_energon_index();
   mllmsim::fit::register_parquet_measurements();
   return mllmsim::cli::guarded_dispatch({argv + 1, argv + argc});
 }

@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cmath>
+#include <map>
 #include <optional>
 
-#include "scenarios/data_sets/data_records.hpp"
+#include "scenarios/data_sets/media_samples.hpp"
 #include "sim/base/csv.hpp"
 #include "sim/base/files.hpp"
 #include "sim/base/json_reader.hpp"
 #include "sim/base/json_writer.hpp"
 #include "sim/base/text.hpp"
-#include "sim/world/image_tokens.hpp"
 
 namespace mllmsim::scenarios {
 namespace {
@@ -21,106 +21,43 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-constexpr const char* kTextKey = "text_tokens";
-constexpr std::int64_t kMostPixels = 1'000'000;  // a side
-constexpr std::int64_t kMostFrames = 1'000'000;
-// Encoder tokens that packing counts as one tile where pictures have sizes of their own: those of
-// 448 x 448 pixels in patches of 14.
-constexpr std::int64_t kTokensPerTile = 1024;
+std::map<std::string, MediaReader>& media_formats() {
+  static std::map<std::string, MediaReader> all;
+  return all;
+}
 
-struct Picture {
-  ImageSize size;
-  std::int64_t frames = 1;
-};
-
-struct Contents {
-  std::int64_t text = 0;
-  std::vector<Picture> pictures;
-  std::vector<double> seconds;
-};
-
-class MediaSamples {
- public:
-  MediaSamples(const fs::path& file, const Model& model) : file_(file), model_(model) {
-    data_.media.resize(model.encoders.size());
-    for (const Encoder& e : model.encoders) (e.image.rule == Images::audio ? hears_ : sees_) = true;
-  }
-
-  // Problems are told by line.
-  void add(const Contents& c, std::size_t line, Records& records) {
-    if (!c.pictures.empty() && !sees_)
-      return records.problem(line, "images", "the model has no encoder for pictures");
-    if (!c.seconds.empty() && !hears_)
-      return records.problem(line, "seconds", "the model has no encoder with image.rule \"audio\"");
-    std::int64_t tokens = c.text, tiles = 0;
-    for (std::size_t e = 0; e < model_.encoders.size(); ++e) {
-      const data::Media media = media_of(model_.encoders[e], c, tokens);
-      tiles += model_.encoders[e].tokens_per_output_token > 0
-                   ? (media.tokens + kTokensPerTile - 1) / kTokensPerTile
-                   : media.sequences;
-      data_.media[e].push_back(media);
-    }
-    if (tokens < 1 || tokens > kMostTokens)
-      return records.problem(
-          line, kTextKey,
-          fmt::format("expected samples of 1 to {} tokens, found one of {}", kMostTokens, tokens));
-    data_.samples.push_back({static_cast<std::int32_t>(tiles), static_cast<std::int32_t>(tokens)});
-  }
-
-  data::DataSet take() {
-    if (data_.samples.empty()) throw UserError(file_.string(), "", "has no samples");
-    data_.sets.push_back({file_.stem().string(), 0, data_.samples.size()});
-    return std::move(data_);
-  }
-
- private:
-  // One token stands for a picture that is seen by cross-attention.
-  data::Media media_of(const Encoder& e, const Contents& c, std::int64_t& tokens) const {
-    std::int64_t sequences = 0, length = 0;
-    const auto take = [&](const MediaTokens& m) {
-      for (const SequenceGroup& g : m.encoder) {
-        sequences += g.count;
-        length += g.count * g.length;
-      }
-      tokens += crosses(model_) ? 1 : m.llm;
-    };
-    if (e.image.rule == Images::audio)
-      for (const double s : c.seconds) take(audio_tokens(e, s));
-    else
-      for (const Picture& p : c.pictures) take(image_tokens(e, p.size, p.frames));
-    const auto bounded = [](std::int64_t n) {
-      return static_cast<std::int32_t>(std::min<std::int64_t>(n, 2'000'000'000));
-    };
-    return {bounded(sequences), bounded(length)};
-  }
-
-  fs::path file_;
-  const Model& model_;
-  data::DataSet data_;
-  bool sees_ = false, hears_ = false;
-};
+// Bytes of what a conversation says: LLaVA's and InternVL's {"from", "value"}, chat templates'
+// {"role", "content"}, whose content may be a list of {"type": "text", "text"}.
+double bytes_of_text(const json::value& v) {
+  if (v.is_string()) return static_cast<double>(v.as_string().size());
+  double bytes = 0;
+  if (v.is_array())
+    for (const json::value& part : v.as_array()) bytes += bytes_of_text(part);
+  if (v.is_object())
+    for (const char* key : {"value", "content", "text"})
+      if (const json::value* part = v.as_object().if_contains(key)) bytes += bytes_of_text(*part);
+  return bytes;
+}
 
 // The values of one line of JSON, or what is wrong with it.
 class LineReader {
  public:
-  LineReader(const json::object& object, std::size_t line, Records& records)
-      : object_(object), line_(line), records_(records) {}
+  LineReader(const json::object& object, std::size_t line, const MediaSamples& samples,
+             Records& records)
+      : object_(object), line_(line), samples_(samples), records_(records) {}
 
   std::optional<Contents> read() {
     Contents c;
-    c.text = number(object_.if_contains(kTextKey), kTextKey, 0, kMostTokens);
-    if (object_.contains("height") || object_.contains("width")) add_picture(c, object_, 1);
+    c.text = text_tokens();
+    if (object_.contains("height") || object_.contains("width")) add_picture(c, object_);
+    add_lists(c);
     each("images", [&](const json::value& v) { add_image(c, v); });
     each("videos", [&](const json::value& v) {
-      if (!v.is_object()) return wrong("videos", "{\"frames\", \"height\", \"width\"}", v);
-      add_picture(c, v.as_object(),
-                  number(v.as_object().if_contains("frames"), "frames", 1, kMostFrames));
+      if (!v.is_object())
+        return wrong("videos", "{\"frames\" or \"seconds\", \"height\", \"width\"}", v);
+      add_video(c, v.as_object());
     });
-    each("seconds", [&](const json::value& v) {
-      if (!v.is_number() || !(v.to_number<double>() > 0) || v.to_number<double>() > 1e6)
-        return wrong("seconds", "a number above 0", v);
-      c.seconds.push_back(v.to_number<double>());
-    });
+    each("seconds", [&](const json::value& v) { c.seconds.push_back(seconds(v)); });
     if (bad_) return std::nullopt;
     return c;
   }
@@ -138,19 +75,60 @@ class LineReader {
       wrong(key, "a list", *value);
   }
 
+  // Stated, or as many as the text's bytes make.
+  std::int64_t text_tokens() {
+    if (object_.contains(kTextKey))
+      return number(object_.if_contains(kTextKey), kTextKey, 0, kMostTokens);
+    for (const char* key : {"conversations", "messages", "text"})
+      if (const json::value* said = object_.if_contains(key))
+        return samples_.tokens_of_bytes(bytes_of_text(*said));
+    return number(nullptr, kTextKey, 0, kMostTokens);
+  }
+
+  double seconds(const json::value& v) {
+    if (v.is_number() && v.to_number<double>() > 0 && v.to_number<double>() <= kMostSeconds)
+      return v.to_number<double>();
+    wrong("seconds", "a number above 0", v);
+    return 1;
+  }
+
+  // InternVL's: a list each, for several pictures.
+  void add_lists(Contents& c) {
+    const json::value* heights = object_.if_contains("height_list");
+    const json::value* widths = object_.if_contains("width_list");
+    if (!heights && !widths) return;
+    if (!heights || !widths || !heights->is_array() || !widths->is_array() ||
+        heights->as_array().size() != widths->as_array().size())
+      return wrong("height_list", "a list as long as width_list", heights ? *heights : *widths);
+    for (std::size_t i = 0; i < heights->as_array().size(); ++i)
+      c.pictures.push_back({{number(&heights->as_array()[i], "height_list", 1, kMostPixels),
+                             number(&widths->as_array()[i], "width_list", 1, kMostPixels)}});
+  }
+
+  void add_video(Contents& c, const json::object& video) {
+    add_picture(c, video);
+    Picture& picture = c.pictures.back();
+    const json::value* length = video.if_contains("seconds");
+    if (length && !video.contains("frames")) {
+      picture.frames = 0;
+      picture.seconds = seconds(*length);
+    } else {
+      picture.frames = number(video.if_contains("frames"), "frames", 1, kMostFrames);
+    }
+  }
+
   void add_image(Contents& c, const json::value& v) {
-    if (v.is_object()) return add_picture(c, v.as_object(), 1);
+    if (v.is_object()) return add_picture(c, v.as_object());
     if (!v.is_array() || v.as_array().size() != 2) return wrong("images", "[height, width]", v);
     const json::array& size = v.as_array();
     c.pictures.push_back(
-        {{number(&size[0], "images", 1, kMostPixels), number(&size[1], "images", 1, kMostPixels)},
-         1});
+        {{number(&size[0], "images", 1, kMostPixels), number(&size[1], "images", 1, kMostPixels)}});
   }
 
-  void add_picture(Contents& c, const json::object& object, std::int64_t frames) {
+  void add_picture(Contents& c, const json::object& object) {
     const std::int64_t height = number(object.if_contains("height"), "height", 1, kMostPixels);
     const std::int64_t width = number(object.if_contains("width"), "width", 1, kMostPixels);
-    c.pictures.push_back({{height, width}, frames});
+    c.pictures.push_back({{height, width}});
   }
 
   std::int64_t number(const json::value* value, const char* key, std::int64_t least,
@@ -173,6 +151,7 @@ class LineReader {
 
   const json::object& object_;
   std::size_t line_;
+  const MediaSamples& samples_;
   Records& records_;
   bool bad_ = false;
 };
@@ -192,7 +171,7 @@ void read_jsonl(const std::string& text, const fs::path& file, MediaSamples& sam
       records.problem(line, "", "expected a JSON object");
       continue;
     }
-    if (const auto contents = LineReader(value.as_object(), line, records).read())
+    if (const auto contents = LineReader(value.as_object(), line, samples, records).read())
       samples.add(*contents, line, records);
   }
 }
@@ -232,7 +211,8 @@ void read_csv(const std::string& text, const fs::path& file, MediaSamples& sampl
       records.problem(line, height == 0 ? "height" : "width", "missing beside the other");
     else if (height > 0)
       c.pictures.push_back({{height, width}, frames});
-    if (const double seconds = value("seconds", 1e6); seconds > 0) c.seconds.push_back(seconds);
+    if (const double seconds = value("seconds", kMostSeconds); seconds > 0)
+      c.seconds.push_back(seconds);
     if (!bad) samples.add(c, line, records);
   }
 }
@@ -240,7 +220,8 @@ void read_csv(const std::string& text, const fs::path& file, MediaSamples& sampl
 }  // namespace
 
 bool is_media_file(const fs::path& file) {
-  if (file.extension() == ".jsonl") return true;
+  if (file.extension() == ".jsonl" || media_formats().contains(file.extension().string()))
+    return true;
   std::error_code error;
   if (file.extension() != ".csv" || !fs::is_regular_file(file, error)) return false;
   const std::string text = read_file(file, kLargeFile);
@@ -251,17 +232,23 @@ bool is_media_file(const fs::path& file) {
                      [](const CsvField& f) { return f.text == kTextKey; });
 }
 
-data::DataSet read_media(const fs::path& file, const Model& model) {
+void register_media_format(std::string extension, MediaReader reader) {
+  media_formats().insert_or_assign(std::move(extension), reader);
+}
+
+data::DataSet read_media(const fs::path& file, const Model& model, double bytes_per_token) {
   std::error_code error;
   if (!fs::exists(file, error)) throw UserError(file.string(), "", "no such file");
-  const std::string text = read_file(file, kLargeFile);
-  MediaSamples samples(file, model);
+  MediaSamples samples(file, model, bytes_per_token);
   std::vector<data::Sample> unused;
-  Records records(file, "line", unused);
-  if (file.extension() == ".jsonl")
-    read_jsonl(text, file, samples, records);
+  const auto format = media_formats().find(file.extension().string());
+  Records records(file, format == media_formats().end() ? "line" : "sample", unused);
+  if (format != media_formats().end())
+    format->second(file, samples, records);
+  else if (file.extension() == ".jsonl")
+    read_jsonl(read_file(file, kLargeFile), file, samples, records);
   else
-    read_csv(text, file, samples, records);
+    read_csv(read_file(file, kLargeFile), file, samples, records);
   records.throw_if_any();
   return samples.take();
 }

@@ -14,17 +14,17 @@ namespace {
 namespace json = boost::json;
 
 // Parts of key names that speak of cost.
-constexpr std::array<std::string_view, 30> kCostWords{
-    "expert",     "moe",         "lora_rank",
-    "window",     "chunk",       "mamba",
-    "ssm",        "cross_",      "nextn",
-    "mtp",        "layer_types", "conv_",
-    "hybrid",     "linear_",     "recurrent",
-    "deepstack",  "resampler",   "perceiver",
-    "qformer",    "audio",       "tower",
-    "parallel_",  "index_topk",  "per_layer",
-    "altup",      "laurel",      "num_global_layers",
-    "abstractor", "attn_layer",  "state_size"};
+constexpr std::string_view kCostWords[] = {
+    "expert",       "moe",        "lora_rank",    "window",      "chunk",      "mamba",
+    "ssm",          "cross_",     "nextn",        "mtp",         "conv_",      "hybrid",
+    "linear_",      "recurrent",  "deepstack",    "audio",       "parallel_",  "index_",
+    "per_layer",    "altup",      "laurel",       "num_global_", "attn_layer", "state_size",
+    "layer_type",   "block_type", "shared_layer", "output_gate", "attn_gate",  "qk_norm",
+    "qk_layernorm", "_bias",      "compress",     "sparse_attn", "delta_",     "expansion"};
+
+// Of these a name alone (of a checkpoint, a kind) says that there is one.
+constexpr std::string_view kPartWords[] = {"tower",   "resampler",  "perceiver",
+                                           "qformer", "abstractor", "mm_projector"};
 
 // Keys of an object that make it a tower.
 constexpr std::array<const char*, 6> kTowerKeys{"hidden_size", "num_hidden_layers", "d_model",
@@ -44,13 +44,26 @@ bool is_tower(const json::value& v) {
                                       [&](const char* key) { return v.as_object().contains(key); });
 }
 
-bool speaks_of_cost(std::string_view key) {
-  // Ids of tokens, losses and activations of such parts cost nothing.
-  for (const std::string_view harmless : {"token", "loss", "_act", "jitter", "_coef", "std"})
-    if (key.find(harmless) != std::string_view::npos) return false;
-  return std::any_of(kCostWords.begin(), kCostWords.end(), [&](std::string_view word) {
+template <std::size_t n>
+bool contains_any(std::string_view key, const std::string_view (&words)[n]) {
+  return std::any_of(std::begin(words), std::end(words), [&](std::string_view word) {
     return key.find(word) != std::string_view::npos;
   });
+}
+
+// "mm_vision_tower": "openai/clip-...": a part of the model that other code builds.
+bool names_a_part(std::string_view key, const json::value& value) {
+  if (!contains_any(key, kPartWords)) return false;
+  if (!value.is_string()) return !is_empty(value);
+  return !value.as_string().empty() && value.as_string() != "none";
+}
+
+bool speaks_of_cost(std::string_view key) {
+  // Ids of tokens, losses and activations of such parts cost nothing.
+  for (const std::string_view harmless :
+       {"token", "loss", "_act", "jitter", "_coef", "std", "dropout", "_tp"})
+    if (key.find(harmless) != std::string_view::npos) return false;
+  return contains_any(key, kCostWords);
 }
 
 }  // namespace
@@ -153,7 +166,7 @@ void ConfigObject::refuse_rest(const std::string& model_type) {
   for (const auto& [name, value] : object_) {
     const std::string key(name);
     if (known_.contains(key)) continue;
-    if (is_tower(value))
+    if (is_tower(value) || names_a_part(key, value))
       problem(key.c_str(), fmt::format("a part of the model that is not known of {}; write the "
                                        "model out in TOML, with the parts it has",
                                        model_type));

@@ -1,8 +1,8 @@
 // One JSON object of a config.json: its keys by type, and a look at those nobody asked for.
 //
 // A key left over whose name says that it changes what a layer costs (experts, windows, latent
-// ranks, state-space layers, further towers) is a problem, unless its value is none, false, 0 or
-// empty: what is not modelled is refused, not dropped.
+// ranks, state-space layers, gates, norms and biases, further towers) is a problem, unless its value
+// is none, false, 0 or empty: what is not modelled is refused, not dropped.
 #pragma once
 
 #include <boost/json.hpp>
@@ -26,6 +26,8 @@ class ConfigObject {
   // The value; null if there is none or it is null. The key is known from here on.
   const boost::json::value* find(const char* key);
   bool has(const char* key) { return find(key) != nullptr; }
+  // Whether the key is there, be it null.
+  bool states(const char* key) const { return object_.contains(key); }
 
   // Each is empty if the key is missing, or wrong, which is a problem.
   std::optional<std::int64_t> number(const char* key);

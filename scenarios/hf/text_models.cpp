@@ -4,8 +4,6 @@
 #include <algorithm>
 
 #include "scenarios/hf/models.hpp"
-#include "sim/base/errors.hpp"
-#include "sim/base/text.hpp"
 
 namespace mllmsim::scenarios {
 namespace {
@@ -38,17 +36,25 @@ void set_full_layers(PartTable& out, IsFull is_full) {
   out.set("full_attention_layers", full);
 }
 
-// layer_types: a word a layer. False if there is none.
-bool read_layer_types(ConfigObject& config, PartTable& out) {
-  const auto types = config.texts("layer_types");
-  if (!types) return false;
+// layer_types: a word a layer, of which only these two are known (others are linear attention and
+// the like). Empty if there is none.
+std::optional<std::vector<std::string>> layer_types(ConfigObject& config) {
+  auto types = config.texts("layer_types");
+  if (!types) return types;
   for (const std::string& type : *types)
     if (type != "full_attention" && type != "sliding_attention") {
       config.problem("layer_types", fmt::format("expected \"full_attention\" or "
                                                 "\"sliding_attention\", found \"{}\"",
                                                 type.substr(0, 60)));
-      return true;
+      break;
     }
+  return types;
+}
+
+// False if there is none.
+bool read_layer_types(ConfigObject& config, PartTable& out) {
+  const auto types = layer_types(config);
+  if (!types) return false;
   set_full_layers(out, [&](std::int64_t i) {
     return static_cast<std::size_t>(i) < types->size() &&
            (*types)[static_cast<std::size_t>(i)] == "full_attention";
@@ -56,7 +62,12 @@ bool read_layer_types(ConfigObject& config, PartTable& out) {
   return true;
 }
 
-void nothing(ConfigObject&, PartTable&) {}
+// Of families without windows.
+void all_full(ConfigObject& config, PartTable&) {
+  const auto types = layer_types(config);
+  if (types && std::find(types->begin(), types->end(), "sliding_attention") != types->end())
+    config.problem("layer_types", "expected \"full_attention\": this model_type has no windows");
+}
 
 void gpt2_rest(ConfigObject&, PartTable& out) {
   const std::int64_t width = out.number("hidden_size");
@@ -64,16 +75,26 @@ void gpt2_rest(ConfigObject&, PartTable& out) {
     out.set("intermediate_size", 4 * width);
 }
 
-// All layers alike, as in Mistral and Phi-3.
+// A window for all layers, or those that layer_types names.
 void window_rest(ConfigObject& config, PartTable& out) {
-  config.ignore({"layer_types"});
+  if (!config.has("sliding_window")) return all_full(config, out);
   out.set_if("sliding_window", config.number("sliding_window"));
+  read_layer_types(config, out);
+}
+
+// Mistral's class has a window where the config does not say null.
+void mistral_rest(ConfigObject& config, PartTable& out) {
+  if (!config.states("sliding_window")) out.set("sliding_window", std::int64_t{4096});
+  window_rest(config, out);
 }
 
 // Qwen's window is off unless asked for, and then begins at layer max_window_layers.
 void qwen_rest(ConfigObject& config, PartTable& out) {
-  config.ignore({"sliding_window", "max_window_layers", "layer_types"});
-  if (!config.flag("use_sliding_window").value_or(false)) return;
+  config.ignore({"sliding_window", "max_window_layers"});
+  if (!config.flag("use_sliding_window").value_or(false)) {
+    layer_types(config);
+    return;
+  }
   out.set_if("sliding_window", config.number("sliding_window"));
   const std::int64_t first = config.number("max_window_layers").value_or(28);
   if (!read_layer_types(config, out))
@@ -89,43 +110,71 @@ void gemma3_rest(ConfigObject& config, PartTable& out) {
     set_full_layers(out, [&](std::int64_t i) { return (i + 1) % every == 0; });
 }
 
-void local_experts(ConfigObject& config, PartTable& out) {
-  out.set_if("num_experts", config.number("num_local_experts"));
-  out.set_if("num_experts_per_tok", config.number("num_experts_per_tok"));
+// A class with experts has them whether its config says so or not.
+struct ExpertDefaults {
+  std::int64_t experts, per_token;
+};
+
+void local_experts(ConfigObject& config, PartTable& out, const ExpertDefaults& defaults) {
+  out.set("num_experts", config.number("num_local_experts").value_or(defaults.experts));
+  out.set("num_experts_per_tok", config.number("num_experts_per_tok").value_or(defaults.per_token));
   out.set("moe_intermediate_size", out.number("intermediate_size"));
 }
 
 void mixtral_rest(ConfigObject& config, PartTable& out) {
   window_rest(config, out);
-  local_experts(config, out);
+  local_experts(config, out, {8, 2});
 }
 
 void gpt_oss_rest(ConfigObject& config, PartTable& out) {
   config.ignore({"experts_per_token"});  // a second name
-  local_experts(config, out);
+  local_experts(config, out, {128, 4});
   out.set("sliding_window", config.number("sliding_window").value_or(128));
   if (!read_layer_types(config, out))
     set_full_layers(out, [](std::int64_t i) { return i % 2 == 1; });
 }
 
-void qwen_moe_rest(ConfigObject& config, PartTable& out) {
+struct QwenExperts {
+  ExpertDefaults routed;
+  std::int64_t width, shared_width;
+};
+
+void qwen_moe(ConfigObject& config, PartTable& out, const QwenExperts& defaults) {
   qwen_rest(config, out);
-  out.set_if("num_experts", config.number("num_experts"));
-  for (const char* key : {"num_experts_per_tok", "moe_intermediate_size",
-                          "shared_expert_intermediate_size", "decoder_sparse_step"})
-    out.set_if(key, config.number(key));
+  out.set("num_experts", config.number("num_experts").value_or(defaults.routed.experts));
+  out.set("num_experts_per_tok",
+          config.number("num_experts_per_tok").value_or(defaults.routed.per_token));
+  out.set("moe_intermediate_size", config.number("moe_intermediate_size").value_or(defaults.width));
+  const auto shared = config.number("shared_expert_intermediate_size");
+  if (shared || defaults.shared_width > 0)
+    out.set("shared_expert_intermediate_size", shared.value_or(defaults.shared_width));
+  out.set_if("decoder_sparse_step", config.number("decoder_sparse_step"));
   if (const auto layers = config.numbers("mlp_only_layers"); layers && !layers->empty())
     out.set("mlp_only_layers", *layers);
 }
+void qwen2_moe_rest(ConfigObject& config, PartTable& out) {
+  qwen_moe(config, out, {{60, 4}, 1408, 5632});
+}
+void qwen3_moe_rest(ConfigObject& config, PartTable& out) {
+  qwen_moe(config, out, {{128, 8}, 768, 0});
+}
+void qwen3_vl_moe_rest(ConfigObject& config, PartTable& out) {
+  qwen_moe(config, out, {{60, 4}, 1408, 0});
+}
 
-// DeepSeek's experts, which GLM and Kimi have as well.
+// DeepSeek's experts, which GLM and Kimi have as well. Every published config states their sizes.
 void routed_experts(ConfigObject& config, PartTable& out) {
-  config.ignore({"moe_router_dtype", "moe_router_force_load_balancing"});
+  all_full(config, out);
+  config.ignore({"moe_router_dtype", "moe_router_force_load_balancing", "num_local_experts",
+                 "num_experts"});  // other names of n_routed_experts
   if (config.number("moe_layer_freq").value_or(1) != 1)
     config.problem("moe_layer_freq",
                    "expected 1: experts in every layer behind the first dense "
                    "ones");
   const auto experts = config.number("n_routed_experts");
+  for (const char* key : {"n_routed_experts", "num_experts_per_tok", "moe_intermediate_size",
+                          "first_k_dense_replace"})
+    if (!config.has(key)) config.problem(key, "missing");
   if (!experts) return;
   const auto width = config.number("moe_intermediate_size");
   out.set("num_experts", *experts);
@@ -141,9 +190,11 @@ void routed_experts(ConfigObject& config, PartTable& out) {
 
 void deepseek_rest(ConfigObject& config, PartTable& out) {
   routed_experts(config, out);
-  for (const char* key :
-       {"q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"})
+  for (const char* key : {"kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"}) {
     out.set_if(key, config.number(key));
+    if (!config.has(key)) config.problem(key, "missing");
+  }
+  out.set_if("q_lora_rank", config.number("q_lora_rank"));
 }
 
 void glm_rest(ConfigObject& config, PartTable& out) {
@@ -152,6 +203,7 @@ void glm_rest(ConfigObject& config, PartTable& out) {
 }
 
 void mllama_rest(ConfigObject& config, PartTable& out) {
+  all_full(config, out);
   out.set("cross_attention_layers",
           config.numbers("cross_attention_layers")
               .value_or(std::vector<std::int64_t>{3, 8, 13, 18, 23, 28, 33, 38}));
@@ -218,7 +270,7 @@ const std::vector<Default> kLlamaDefaults = {{"hidden_size", 4096},
                                              {"vocab_size", 32000}};
 
 TextFamily swiglu(const char* type, std::vector<Flag> more, std::vector<Rename> flags,
-                  Rest rest = nothing, std::vector<Default> defaults = {}) {
+                  Rest rest = all_full, std::vector<Default> defaults = {}) {
   std::vector<Flag> fixed = {
       {"gated_mlp", true}, {"rotary", true}, {"qkv_bias", false}, {"linear_bias", false}};
   fixed.insert(fixed.end(), more.begin(), more.end());
@@ -232,9 +284,9 @@ std::vector<TextFamily> all_families() {
                           head_norms = {{"qk_norm_per_head", true}};
   const std::vector<Rename> attention_bias = {{"qkv_bias", "attention_bias"}};
   return {
-      swiglu("llama", {}, {{"qkv_bias", "attention_bias"}, {"linear_bias", "mlp_bias"}}, nothing,
+      swiglu("llama", {}, {{"qkv_bias", "attention_bias"}, {"linear_bias", "mlp_bias"}}, all_full,
              kLlamaDefaults),
-      swiglu("mistral", {}, {}, window_rest,
+      swiglu("mistral", {}, {}, mistral_rest,
              {{"hidden_size", 4096},
               {"num_hidden_layers", 32},
               {"num_attention_heads", 32},
@@ -247,13 +299,14 @@ std::vector<TextFamily> all_families() {
       swiglu("qwen2_vl_text", qkv_bias, {}, qwen_rest),
       swiglu("qwen2_5_vl", qkv_bias, {}, qwen_rest),
       swiglu("qwen2_5_vl_text", qkv_bias, {}, qwen_rest),
-      swiglu("qwen3", head_norms, attention_bias, qwen_rest),
-      swiglu("qwen3_vl_text", head_norms, attention_bias, qwen_rest),
-      swiglu("qwen2_moe", qkv_bias, {}, qwen_moe_rest),
-      swiglu("qwen3_moe", head_norms, attention_bias, qwen_moe_rest),
-      swiglu("qwen3_vl_moe_text", head_norms, attention_bias, qwen_moe_rest),
+      swiglu("qwen3", head_norms, attention_bias, qwen_rest, {{"head_dim", 128}}),
+      swiglu("qwen3_vl_text", head_norms, attention_bias, qwen_rest, {{"head_dim", 128}}),
+      swiglu("qwen2_moe", qkv_bias, {{"qkv_bias", "qkv_bias"}}, qwen2_moe_rest),
+      swiglu("qwen3_moe", head_norms, attention_bias, qwen3_moe_rest),
+      swiglu("qwen3_vl_moe_text", head_norms, attention_bias, qwen3_vl_moe_rest),
       swiglu("mixtral", {}, {}, mixtral_rest),
-      swiglu("gpt_oss", {{"qkv_bias", true}, {"linear_bias", true}}, attention_bias, gpt_oss_rest),
+      swiglu("gpt_oss", {{"qkv_bias", true}, {"linear_bias", true}}, attention_bias, gpt_oss_rest,
+             {{"head_dim", 64}, {"num_key_value_heads", 8}}),
       swiglu("deepseek_v3", {}, attention_bias, deepseek_rest),
       swiglu("kimi_k2", {}, attention_bias, deepseek_rest),
       swiglu("glm4_moe", {}, attention_bias, glm_rest),
@@ -355,15 +408,6 @@ PartTable read_text_model(ConfigObject& config, const std::string& type) {
   for (const Rename& flag : family->flags) out.set_if(flag.ours, config.flag(flag.theirs));
   family->rest(config, out);
   return out;
-}
-
-void refuse_model_type(const ConfigObject& config, const std::string& found,
-                       const std::vector<std::string>& known) {
-  throw UserError(
-      config.file(), config.key("model_type"),
-      fmt::format("expected {}, found {} (other models are written out in TOML){}", one_of(known),
-                  found.empty() ? "none" : '"' + found.substr(0, 60) + '"',
-                  did_you_mean(found, known)));
 }
 
 }  // namespace mllmsim::scenarios

@@ -37,6 +37,15 @@ void vit(ConfigObject& config, PartTable& out, bool class_token) {
 void with_class_token(ConfigObject& config, PartTable& out) { vit(config, out, true); }
 void without_class_token(ConfigObject& config, PartTable& out) { vit(config, out, false); }
 
+// InternVL's published configs carry the sizes of experts, and that there are none.
+void intern_experts(ConfigObject& config) {
+  if (config.flag("use_moe").value_or(false))
+    return config.problem("use_moe", "expected false: experts of a ViT are not modelled");
+  config.ignore({"num_experts", "num_routed_experts", "num_shared_experts", "moe_intermediate_size",
+                 "moe_coeff_ratio", "moe_output_scale", "shared_expert_intermediate_size",
+                 "capacity_factor", "eval_capacity_factor"});
+}
+
 // InternVL's own code and transformers' name the same things differently.
 void intern_vit(ConfigObject& config, PartTable& out) {
   set_flags(
@@ -46,6 +55,7 @@ void intern_vit(ConfigObject& config, PartTable& out) {
   out.set_if("qkv_bias", config.flag("qkv_bias"));
   out.set_if("qk_norm", config.flag("qk_normalization"));
   out.set_if("norm", config.text("norm_type"));
+  intern_experts(config);
   const auto rate = config.real("drop_path_rate");
   out.set("drop_path", rate && *rate > 0);
 }
@@ -61,16 +71,16 @@ void internvl_vision(ConfigObject& config, PartTable& out) {
 }
 
 // Patches of any picture: merged side by side behind the last block, two frames in each.
-void qwen_patches(ConfigObject& config, PartTable& out) {
-  out.set("patch_size", config.side("patch_size").value_or(14));
+void qwen_patches(ConfigObject& config, PartTable& out, std::int64_t patch = 14) {
+  out.set("patch_size", config.side("patch_size").value_or(patch));
   out.set("spatial_merge_size", config.number("spatial_merge_size").value_or(2));
   out.set("temporal_patch_size", config.side("temporal_patch_size").value_or(2));
   out.set("class_token", false);
   out.set("rotary", true);
 }
 
-void qwen_vision(ConfigObject& config, PartTable& out) {
-  qwen_patches(config, out);
+void qwen_vision(ConfigObject& config, PartTable& out, std::int64_t patch = 14) {
+  qwen_patches(config, out, patch);
   out.set_if("num_hidden_layers", config.number("depth"));
   out.set_if("num_attention_heads", config.number("num_heads"));
 }
@@ -94,7 +104,7 @@ void qwen2_5_vl_vision(ConfigObject& config, PartTable& out) {
   set_flags(out, "rms_norm", {{"qkv_bias", true}, {"linear_bias", true}, {"gated_mlp", true}});
   out.set("num_hidden_layers", config.number("depth").value_or(32));
   out.set("num_attention_heads", config.number("num_heads").value_or(16));
-  out.set("hidden_size", config.number("hidden_size").value_or(1280));
+  out.set("hidden_size", config.number("hidden_size").value_or(3584));
   out.set("intermediate_size", config.number("intermediate_size").value_or(3420));
   const std::int64_t window = config.number("window_size").value_or(112);
   const std::int64_t side = window / std::max<std::int64_t>(1, out.number("patch_size"));
@@ -109,13 +119,16 @@ void qwen2_5_vl_vision(ConfigObject& config, PartTable& out) {
 }
 
 void qwen3_vl_vision(ConfigObject& config, PartTable& out) {
-  qwen_vision(config, out);
+  qwen_vision(config, out, 16);
   set_flags(out, "layer_norm", {{"qkv_bias", true}, {"linear_bias", true}});
-  out.set_if("hidden_size", config.number("hidden_size"));
-  out.set_if("intermediate_size", config.number("intermediate_size"));
-  out.set_if("position_embeddings", config.number("num_position_embeddings"));
-  if (const auto layers = config.numbers("deepstack_visual_indexes"); layers && !layers->empty())
-    out.set("deepstack_features", static_cast<std::int64_t>(layers->size()));
+  out.set("num_hidden_layers", config.number("depth").value_or(27));
+  out.set("num_attention_heads", config.number("num_heads").value_or(16));
+  out.set("hidden_size", config.number("hidden_size").value_or(1152));
+  out.set("intermediate_size", config.number("intermediate_size").value_or(4304));
+  out.set("position_embeddings", config.number("num_position_embeddings").value_or(2304));
+  const auto layers =
+      config.numbers("deepstack_visual_indexes").value_or(std::vector<std::int64_t>{8, 16, 24});
+  if (!layers.empty()) out.set("deepstack_features", static_cast<std::int64_t>(layers.size()));
 }
 
 // Its blocks' MLPs are as wide as its output; intermediate_size is the merger's.
@@ -199,6 +212,9 @@ PartTable read_vision_model(ConfigObject& config, const std::string& type) {
   if (family == std::end(kFamilies)) refuse_model_type(config, name, vision_model_types());
   PartTable out(config.file());
   family->read(config, out);
+  for (const char* key : {"num_channels", "in_channels", "in_chans"})
+    if (const auto channels = config.number(key); channels && *channels != 3)
+      config.problem(key, fmt::format("expected 3, found {}", *channels));
   return out;
 }
 

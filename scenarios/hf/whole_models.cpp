@@ -106,30 +106,44 @@ void internvl(const Joined& j) {
   j.encoder.set("image", image.take());
 }
 
+struct PixelRule {
+  std::int64_t min_pixels, max_pixels;              // of a picture
+  std::int64_t video_min_pixels, video_max_pixels;  // of a frame, or of all; 0: as a picture
+  bool per_frame;
+};
+
 // A merger of two linear layers as wide as the merged patches.
-void qwen_vl(const Joined& j, std::int64_t min_pixels, std::int64_t max_pixels) {
+void qwen_vl(const Joined& j, const PixelRule& rule) {
   j.vision.ignore({"out_hidden_size"});
   j.projector({j.merged_width(), j.merged_width(), j.llm_width}, true, true);
   PartTable image = images(j, "native");
-  image.set("min_pixels", min_pixels);
-  image.set("max_pixels", max_pixels);
+  image.set("min_pixels", rule.min_pixels);
+  image.set("max_pixels", rule.max_pixels);
+  if (rule.video_max_pixels > 0) {
+    image.set("video_min_pixels", rule.video_min_pixels);
+    image.set("video_max_pixels", rule.video_max_pixels);
+    image.set("video_pixels_per_frame", rule.per_frame);
+  }
   j.encoder.set("image", image.take());
 }
-// Limits are those of the processors' classes; preprocessor_config.json may say others.
+// Limits are those of the processors' classes and, of videos, of qwen_vl_utils; Qwen3-VL's are in
+// its preprocessor_config.json and video_preprocessor_config.json, which other models' may change.
 constexpr std::int64_t kCell = 784;  // 28 x 28 pixels become one token
-void qwen2_vl(const Joined& j) { qwen_vl(j, 4 * kCell, 1280 * kCell); }
-void qwen3_vl(const Joined& j) { qwen_vl(j, 65536, 16777216); }
+void qwen2_vl(const Joined& j) {
+  qwen_vl(j, {4 * kCell, 1280 * kCell, 128 * kCell, 768 * kCell, true});
+}
+void qwen3_vl(const Joined& j) { qwen_vl(j, {65536, 16777216, 4096, 25165824, false}); }
 
 // Merged patches through a matrix to the output's width, another, and a gated MLP.
 void glm4v(const Joined& j) {
-  qwen_vl(j, 16 * kCell, 15000 * kCell);
+  qwen_vl(j, {16 * kCell, 15000 * kCell, 0, 0, false});
   const std::int64_t out = j.encoder.number("intermediate_size");
   const std::int64_t gated = j.vision.number("intermediate_size").value_or(13696);
   j.projector({j.merged_width(), out, out, gated, j.llm_width}, true, false);
   j.encoder.set("projector_gated", true);
 }
 
-void kimi_vl(const Joined& j) { qwen_vl(j, 1, 4096 * kCell); }
+void kimi_vl(const Joined& j) { qwen_vl(j, {1, 4096 * kCell, 0, 0, false}); }
 
 // Pooled to mm_tokens_per_image, a norm and one matrix.
 void gemma3(const Joined& j) {

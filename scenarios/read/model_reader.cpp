@@ -75,8 +75,22 @@ void read_image_rule(TableReader& encoder, ImageRule& rule, Problems& problems) 
       reader.problem("min_pixels", fmt::format("expected at most max_pixels {}, found {}",
                                                rule.max_pixels, rule.min_pixels));
   }
-  if (rule.rule == Images::audio)
+  if (rule.rule == Images::native) {
+    reader.read("video_min_pixels", rule.video_min_pixels, kPixels);
+    reader.read("video_max_pixels", rule.video_max_pixels, kPixels);
+    reader.read("video_pixels_per_frame", rule.video_pixels_per_frame);
+    if (rule.video_max_pixels > 0 && rule.video_min_pixels > rule.video_max_pixels)
+      reader.problem("video_min_pixels",
+                     fmt::format("expected at most video_max_pixels {}, found {}",
+                                 rule.video_max_pixels, rule.video_min_pixels));
+  }
+  if (rule.rule == Images::audio) {
     reader.read("seconds_per_tile", rule.seconds_per_tile, {1e-3, 1e5});
+  } else {
+    reader.read("fps", rule.fps, {1e-3, 1e3});
+    reader.read("min_frames", rule.min_frames, {1, 1e6});
+    reader.read("max_frames", rule.max_frames, {1, 1e6});
+  }
 }
 
 // Pictures of any size: tokens follow them, not a tile. image_size may give a tile all the same.

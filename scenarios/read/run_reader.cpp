@@ -148,10 +148,10 @@ std::string beside(const std::string& name, const std::filesystem::path& folder)
 // A file of lengths or of media relative to the run's folder, or a mixture: a file there or a
 // shipped name.
 data::DataSet load(const std::string& name, const std::filesystem::path& folder,
-                   const std::vector<std::string>& changes, std::uint64_t seed,
-                   const Model& model) {
+                   const std::vector<std::string>& changes, std::uint64_t seed, const Model& model,
+                   double bytes_per_token) {
   const std::string found = beside(name, folder);
-  if (is_media_file(found)) return read_media(found, model);
+  if (is_media_file(found)) return read_media(found, model, bytes_per_token);
   if (is_lengths_file(name)) return read_lengths(found);
   return generate(read_mixture(found, changes), seed);
 }
@@ -208,11 +208,12 @@ std::string rules_text(const Model& model) {
   std::string text;
   for (const Encoder& e : model.encoders) {
     const ImageRule& r = e.image;
-    text +=
-        fmt::format(" for {} {} {} {} {} {} {} {} {} {} {} {} {} {}", name_of(r.rule),
-                    e.tokens_per_tile, e.output_tokens_per_tile, e.tokens_per_output_token,
-                    r.tile_size, r.patch_size, r.min_tiles, r.max_tiles, r.thumbnail, r.most_tiles,
-                    r.min_pixels, r.max_pixels, r.temporal_patch_size, r.seconds_per_tile);
+    text += fmt::format(
+        " for {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", name_of(r.rule),
+        e.tokens_per_tile, e.output_tokens_per_tile, e.tokens_per_output_token, r.tile_size,
+        r.patch_size, r.min_tiles, r.max_tiles, r.thumbnail, r.most_tiles, r.min_pixels,
+        r.max_pixels, r.temporal_patch_size, r.seconds_per_tile, r.video_min_pixels,
+        r.video_max_pixels, r.video_pixels_per_frame, r.fps, r.min_frames, r.max_frames);
     for (const ImageSize& g : r.grids) text += fmt::format(" {}x{}", g.height, g.width);
   }
   return text;
@@ -224,7 +225,9 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
   std::string name;
   std::vector<std::string> changes;
   std::int64_t max_tiles = 0, max_tokens = 0;
+  double bytes_per_token = kBytesPerToken;
   const bool named = reader.read("set", name);
+  reader.read("bytes_per_token", bytes_per_token, {0.1, 1000});
   if (reader.read("max_tiles", max_tiles))
     changes.push_back(fmt::format("max_tiles={}", max_tiles));
   if (reader.read("max_tokens", max_tokens))
@@ -244,9 +247,11 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
   try {
     std::string what = fmt::format("{} {} seed {} up to {}", (folder / name).string(),
                                    fmt::join(changes, " "), seed, max_tokens);
-    if (is_media_file(beside(name, folder))) what += rules_text(model);
+    if (is_media_file(beside(name, folder)))
+      what += rules_text(model) + fmt::format(" {}", bytes_per_token);
     data.set = files.data_set(what, [&] {
-      return without_longer(load(name, folder, changes, seed, model), is_file ? max_tokens : 0);
+      return without_longer(load(name, folder, changes, seed, model, bytes_per_token),
+                            is_file ? max_tokens : 0);
     });
     data.samples = static_cast<double>(data.set->samples.size());
     check_limits(reader, data);

@@ -34,8 +34,12 @@ struct ImageRule {
   bool thumbnail = true;
   std::vector<ImageSize> grids;  // in pixels
   std::int64_t most_tiles = 0;   // anyres: features are resized down to this; 0: never
-  std::int64_t min_pixels = 0, max_pixels = 0;  // native: of a picture, or all frames of a video
-  std::int64_t temporal_patch_size = 1;         // frames that are one
+  std::int64_t min_pixels = 0, max_pixels = 0;              // native: of a picture
+  std::int64_t video_min_pixels = 0, video_max_pixels = 0;  // of a frame, or all frames of a video
+  bool video_pixels_per_frame = false;
+  double fps = 2;  // frames taken of a video whose length is given, in seconds
+  std::int64_t min_frames = 4, max_frames = 768;
+  std::int64_t temporal_patch_size = 1;  // frames that are one
   double seconds_per_tile = 30;
 };
 

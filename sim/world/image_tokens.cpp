@@ -73,19 +73,23 @@ std::int64_t anyres_features(const ImageRule& rule, ImageSize size, ImageSize gr
   return rows * columns + rows;
 }
 
+struct PixelLimits {
+  std::int64_t least, most;
+};
+
 // smart_resize of Qwen2-VL's and, with the frames of a video in the product, Qwen3-VL's processors.
-ImageSize smart_resize(const ImageRule& rule, ImageSize size, std::int64_t frames,
+ImageSize smart_resize(const PixelLimits& limits, ImageSize size, std::int64_t frames,
                        std::int64_t factor) {
   const double f = real(factor), height = real(size.height), width = real(size.width);
   std::int64_t h = std::max<std::int64_t>(1, round_half_even(height / f)) * factor;
   std::int64_t w = std::max<std::int64_t>(1, round_half_even(width / f)) * factor;
   const double pixels = height * width * real(frames);
-  if (rule.max_pixels > 0 && h * w * frames > rule.max_pixels) {
-    const double beta = std::sqrt(pixels / real(rule.max_pixels));
+  if (limits.most > 0 && h * w * frames > limits.most) {
+    const double beta = std::sqrt(pixels / real(limits.most));
     h = std::max(factor, static_cast<std::int64_t>(std::floor(height / beta / f)) * factor);
     w = std::max(factor, static_cast<std::int64_t>(std::floor(width / beta / f)) * factor);
-  } else if (h * w * frames < rule.min_pixels) {
-    const double beta = std::sqrt(real(rule.min_pixels) / pixels);
+  } else if (h * w * frames < limits.least) {
+    const double beta = std::sqrt(real(limits.least) / pixels);
     h = static_cast<std::int64_t>(std::ceil(height * beta / f)) * factor;
     w = static_cast<std::int64_t>(std::ceil(width * beta / f)) * factor;
   }
@@ -98,7 +102,11 @@ MediaTokens native_tokens(const Encoder& e, ImageSize size, std::int64_t frames)
   const std::int64_t merge = std::llround(std::sqrt(real(e.tokens_per_output_token)));
   const std::int64_t times =
       std::max<std::int64_t>(1, (frames + rule.temporal_patch_size - 1) / rule.temporal_patch_size);
-  const ImageSize resized = smart_resize(rule, size, frames, patch * merge);
+  const bool video = frames > 1 && rule.video_max_pixels > 0;
+  const PixelLimits limits = video ? PixelLimits{rule.video_min_pixels, rule.video_max_pixels}
+                                   : PixelLimits{rule.min_pixels, rule.max_pixels};
+  const ImageSize resized =
+      smart_resize(limits, size, video && rule.video_pixels_per_frame ? 1 : frames, patch * merge);
   const std::int64_t length = (resized.height / patch) * (resized.width / patch);
   return {{{length, times}}, image_tokens_of(e, times, times * length)};
 }
@@ -124,6 +132,14 @@ MediaTokens image_tokens(const Encoder& e, ImageSize size, std::int64_t frames) 
                             e.output_tokens_per_tile + anyres_features(rule, size, grid));
   }
   return tiles_and_tokens(1, e.output_tokens_per_tile);
+}
+
+std::int64_t frames_of(const Encoder& e, double seconds) {
+  const ImageRule& rule = e.image;
+  const double taken = std::clamp(std::floor(seconds * rule.fps), real(rule.min_frames),
+                                  real(std::max(rule.min_frames, rule.max_frames)));
+  const auto step = std::max<std::int64_t>(1, rule.temporal_patch_size);
+  return std::max(step, static_cast<std::int64_t>(taken) / step * step);
 }
 
 MediaTokens audio_tokens(const Encoder& e, double seconds) {

@@ -15,6 +15,10 @@ struct MediaTokens {
 // `frames` above 1: a video, of which every frame is a picture to encoders that know no time.
 MediaTokens image_tokens(const Encoder& encoder, ImageSize size, std::int64_t frames = 1);
 
+// Frames taken of a video of so many seconds: fps of them each second, whole temporal patches
+// (sample_frames of Qwen's video processors).
+std::int64_t frames_of(const Encoder& e, double seconds);
+
 MediaTokens audio_tokens(const Encoder& encoder, double seconds);
 
 }  // namespace mllmsim

@@ -4,6 +4,7 @@
 
 #include "scenarios/hf/hf_config.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/files.hpp"
 #include "tests/scenarios/hf/published_models.hpp"
 #include "tests/scenarios/support.hpp"
 
@@ -133,12 +134,6 @@ TEST(WholeModels, WhatIsNotModelledIsRefusedByName) {
   EXPECT_EQ(problem_with(R"({"model_type": "idefics2", "vision_config": {}, "text_config": {}})")
                 .find("config.json: model_type: expected \"llava\", \"llava_next\", "),
             0u);
-  // State-space layers, alone or beside attention.
-  for (const char* type : {"jamba", "mamba2", "nemotron_h", "bamba", "qwen3_next", "falcon_h1"})
-    EXPECT_EQ(problem_with(fmt::format(R"({{"model_type": "{}", "state_size": 128}})", type))
-                  .find("config.json: model_type: expected "),
-              0u)
-        << type;
   EXPECT_EQ(problem_with(with(llama, R"("mamba_d_state": 128)")),
             "config.json: mamba_d_state: changes what layers cost and is not modelled for llama, "
             "found 128");
@@ -146,6 +141,111 @@ TEST(WholeModels, WhatIsNotModelledIsRefusedByName) {
                               R"("layer_types": ["full_attention", "linear_attention"])")),
             "config.json: layer_types: expected \"full_attention\" or \"sliding_attention\", "
             "found \"linear_attention\"");
+}
+
+// Keys that real configs have beside those that matter, and that cost nothing.
+TEST(WholeModels, RealConfigsHaveMuchThatCostsNothing) {
+  const std::string more = R"("rope_scaling": {"factor": 8.0, "rope_type": "llama3"},
+      "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
+      "attention_dropout": 0.0, "pretraining_tp": 1, "chunk_size_feed_forward": 0,
+      "add_cross_attention": false, "router_aux_loss_coef": 0.001, "output_router_logits": false,
+      "use_cache": true, "torch_dtype": "bfloat16", "auto_map": {"AutoModel": "a.B"}, "bos_token_id": 1)";
+  for (const PublishedModel& p : published_models())
+    EXPECT_EQ(problem_with(with(p.config, more)), "") << p.name;
+}
+
+// InternVL's published vision_config states experts that its ViT does not have.
+TEST(WholeModels, InternVitHasExpertsOnlyIfItSaysSo) {
+  const auto config = [](const char* use) {
+    std::string text = published("InternVL3-8B").config;
+    const std::string at = R"("vision_config": {)";
+    return text.insert(text.find(at) + at.size(), fmt::format(R"("capacity_factor": 1.2,
+        "eval_capacity_factor": 1.4, "laux_allreduce": "all_nodes", "moe_coeff_ratio": 0.5,
+        "moe_intermediate_size": 768, "moe_output_scale": 4.0, "noisy_gate_policy": "RSample_before",
+        "num_experts": 8, "num_routed_experts": 4, "num_shared_experts": 4, "num_channels": 3,
+        "shared_expert_intermediate_size": 3072, "use_moe": {}, )",
+                                                              use));
+  };
+  EXPECT_EQ(problem_with(config("false")), "");
+  EXPECT_EQ(problem_with(config("true"))
+                .find("config.json: vision_config.use_moe: expected false: experts of a ViT are "
+                      "not modelled\n"),
+            0u);
+}
+
+// A class with experts has them though its config leaves their number to the class.
+TEST(WholeModels, ExpertsAreThereWithoutBeingNamed) {
+  const std::string sizes = R"("num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8,
+      "intermediate_size": 512, "vocab_size": 1000)";
+  const auto experts = [&](const char* type) {
+    return model_of(fmt::format(R"({{"model_type": "{}", {}}})", type, sizes)).llm.blocks.experts;
+  };
+  EXPECT_EQ(experts("mixtral").num_experts, 8);
+  EXPECT_EQ(experts("qwen2_moe").num_experts, 60);
+  EXPECT_EQ(experts("qwen3_moe").num_experts, 128);
+  EXPECT_EQ(experts("gpt_oss").num_experts, 128);
+  EXPECT_EQ(problem_with(fmt::format(R"({{"model_type": "deepseek_v3", {}}})", sizes))
+                .find("config.json: n_routed_experts: missing\n"),
+            0u);
+  // Mistral's window is off only where the config says so.
+  const auto window = [&](const char* more) {
+    return model_of(fmt::format(R"({{"model_type": "mistral", {}{}}})", sizes, more))
+        .llm.blocks.sliding_window;
+  };
+  EXPECT_EQ(window(""), 4096);
+  EXPECT_EQ(window(R"(, "sliding_window": null)"), 0);
+}
+
+TEST(WholeModels, WhatWouldChangeCostIsNeverPassedOver) {
+  const std::string llama = published("Llama-3.1-8B").config;
+  const auto refused = [&](const std::string& config, const std::string& key,
+                           const std::string& value) {
+    const std::string text = problem_with(with(config, fmt::format(R"("{}": {})", key, value)));
+    EXPECT_EQ(text.find("config.json: " + key + ": "), 0u) << key << ": " << text;
+  };
+  for (const auto& [key, value] : {std::pair{"num_experts", "64"},
+                                   {"sliding_window", "4096"},
+                                   {"layer_types", R"(["sliding_attention"])"},
+                                   {"layers_block_type", R"(["mamba"])"},
+                                   {"attn_output_gate", "true"},
+                                   {"use_qk_norm", "true"},
+                                   {"num_kv_shared_layers", "10"},
+                                   {"kv_lora_rank", "512"},
+                                   {"index_topk", "2048"},
+                                   {"mm_vision_tower", R"("openai/clip-vit-large-patch14-336")"},
+                                   {"mm_resampler_type", R"("perceiver")"},
+                                   {"linear_num_value_heads", "32"},
+                                   {"mtp_num_hidden_layers", "1"},
+                                   {"num_nextn_predict_layers", "1"}})
+    refused(llama, key, value);
+  refused(published("Qwen3-8B").config, "layer_types", R"(["full_attention", "linear_attention"])");
+  refused(published("Qwen2.5-7B").config, "audio_config", R"({"d_model": 1280})");
+  EXPECT_EQ(problem_with(with(llama, R"("layer_types": ["full_attention"])")), "");
+  for (const auto& [type, layers] : {std::pair{"qwen3_next", "linear attention (gated delta nets)"},
+                                     {"qwen3_5_moe", "linear attention (gated delta nets)"},
+                                     {"nemotron_h", "state-space layers (Mamba)"},
+                                     {"jamba", "state-space layers (Mamba)"},
+                                     {"zamba2", "state-space layers (Mamba)"}})
+    EXPECT_EQ(
+        problem_with(fmt::format(R"({{"model_type": "{}"}})", type))
+            .find(fmt::format("config.json: model_type: \"{}\" has {}, which are not modelled; "
+                              "expected ",
+                              type, layers)),
+        0u)
+        << type;
+}
+
+// scenarios/models/README.md shows what is computed here.
+TEST(WholeModels, TheReadmeListsThem) {
+  const std::string readme = read_file(
+      std::filesystem::path(MLLMSIM_SOURCE_DIR) / "scenarios/models/README.md", kSmallFile);
+  for (const PublishedModel& p : published_models()) {
+    const auto found = static_cast<double>(parameters(model_of(p.config)));
+    const std::string row =
+        fmt::format("| {} | {:.3f} | {:.3f} | {:+.2f} % |", p.name, p.parameters / 1e9, found / 1e9,
+                    100 * (found / p.parameters - 1));
+    EXPECT_NE(readme.find(row), std::string::npos) << row;
+  }
 }
 
 // What is shipped is what the authors' config says.
@@ -158,6 +258,8 @@ TEST(WholeModels, ShippedOnesAreAsTheirConfigs) {
       {"qwen2-vl-72b", "Qwen2-VL-72B"},
       {"qwen2.5-vl-7b", "Qwen2.5-VL-7B"},
       {"qwen2.5-vl-72b", "Qwen2.5-VL-72B"},
+      {"qwen3-8b", "Qwen3-8B"},
+      {"gpt-oss-20b", "gpt-oss-20b"},
       {"qwen3-vl-30b-a3b", "Qwen3-VL-30B-A3B"},
       {"qwen3-vl-235b-a22b", "Qwen3-VL-235B-A22B"},
       {"kimi-vl-a3b", "Kimi-VL-A3B"},
