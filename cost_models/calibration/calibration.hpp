@@ -61,6 +61,7 @@ void each_factor(C& c, F f) {
     f(*factor);
   for (auto& g : c.gemm.grouped) f(g.time);
   for (auto& o : c.attention.older) f(o.time);
+  if (c.attention.sustained) f(*c.attention.sustained);
 }
 
 Calibration read_calibration(const std::filesystem::path& file);

@@ -165,6 +165,7 @@ void describe(A& a, AttentionModel& m) {
     a.require(found, "older", "expected every generation before the measured one");
   }
   a("backward", m.backward);
+  a.optional("sustained", m.sustained);
   a("kernels", m.kernels);
   bool forward = false;
   for (const AttentionKernel& k : m.kernels) forward |= !k.backward;

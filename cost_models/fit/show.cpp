@@ -90,6 +90,7 @@ void show(const costs::Calibration& c, std::ostream& out) {
                           k.backward ? ", backward" : ""),
               k.provenance);
   table.factor("attention, backward / forward", c.attention.backward);
+  if (c.attention.sustained) table.factor("attention, sustained", *c.attention.sustained);
   for (const costs::OlderAttention& o : c.attention.older)
     table.factor(fmt::format("FlashAttention {} / {}", o.generation, c.attention.generation),
                  o.time);

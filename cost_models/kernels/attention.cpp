@@ -59,6 +59,12 @@ void age(Choice& choice, const AttentionModel& model, int wanted) {
   choice.source = weaker(choice.source, older->time.source);
 }
 
+void sustain(Choice& choice, const AttentionModel& model) {
+  if (!model.sustained) return;
+  choice.factor *= model.sustained->value;
+  choice.source = weaker(choice.source, model.sustained->source);
+}
+
 }  // namespace
 
 double AttentionTable::at(double length, double heads) const {
@@ -123,6 +129,7 @@ Cost attention_time(const AttentionModel& model, const Gpu& gpu, const Attention
 
   Choice choice = choose(model, a);
   age(choice, model, a.generation);
+  sustain(choice, model);
   const AttentionKernel& kernel = *choice.kernel;
   const AttentionTable& table = kernel.table;
   Source source = choice.source;

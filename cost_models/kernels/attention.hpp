@@ -12,7 +12,8 @@
 // does 2.5 times the FLOPs in a kernel of its own, or is a ratio of the forward if not measured.
 //
 // An older FlashAttention than the measured one takes longer by a factor of the calibration; a
-// newer one is taken to be as fast as what was measured.
+// newer one is taken to be as fast as what was measured. Kernels are slower where power limits the
+// clock for long, as GEMMs are, on GPUs where that was measured.
 //
 // A pack of sequences of different lengths is one launch over all their tiles:
 //   busy(pack) = sum_g (tokens_g / tokens) * busy(length_g, batch = tokens / length_g)
@@ -22,6 +23,7 @@
 // follows from the square with as many pairs. It was not measured.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "cost_models/kernels/gpus.hpp"
@@ -57,6 +59,7 @@ struct AttentionModel {
   std::vector<AttentionKernel> kernels;  // at least one forward
   Factor backward;                       // time over forward, where no backward kernel is
   std::vector<OlderAttention> older{};   // every generation before the measured one
+  std::optional<Factor> sustained{};     // seconds under power limit over bursts, if measured
 };
 
 // One length. batch need not be whole.
