@@ -118,7 +118,7 @@ TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
     task.kind = kind;
     task.duration = time;
     task.communication = communication;
-    issuing.last = step_.program().add(task);
+    issuing.last = step_.add_after(issuing.last, task);  // which may be a collective
     if (!first) first = issuing.last;
   };
   if (!software.overlap_p2p && !software.cuda_graphs)
