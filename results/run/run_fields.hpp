@@ -73,7 +73,7 @@ void each_field(RowOf<RunResult> auto& run, Visitor& visit) {
   static const auto bubbles = column_names<BubbleKind>("bubble_share_");
   static const auto sources = column_names<costs::Source>("cost_share_");
   const auto known_if = [&](bool known) {
-    return [&visit, known](std::string_view name, auto& value) {
+    return [=, &visit](std::string_view name, auto& value) {
       if constexpr (requires { visit.unknown(name, value); })
         if (!known) return visit.unknown(name, value);
       visit.field(name, value);

@@ -31,7 +31,6 @@ class GroupAccounts::Device {
     ready_ = ready;
     for (const KernelPiece& piece : groups.pieces(group)) {
       ChainEnd chain = chains_[piece.chain];
-      if (piece.detached) chain = {};
       Time first = kNever;
       for (const Kernel& k : groups.of(piece.kernels)) {
         const Time start = k.tp ? collective(k, chain) : compute(k, chain, timeline, claims);

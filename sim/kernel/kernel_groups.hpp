@@ -38,7 +38,6 @@ struct KernelPiece {
   KernelRange kernels;
   MemoryDeltas memory;
   std::uint32_t chain = 0;
-  bool detached = false;                  // the first waits for its stream only, not for its chain
   bool backward = false, beside = false;  // of a backward; of encoders beside the pipeline
 };
 

@@ -16,8 +16,7 @@ IssuedRow issue_tasks(StepBuilder& step, KernelChain& chain, const KernelRow& ro
     if (k.waits) task.communication = k.duration;
     if (i == 0) task.memory_at_start = row.memory.start;
     if (i + 1 == row.kernels.count) task.memory_at_end = row.memory.end;
-    chain.last =
-        i == 0 && row.detached ? step.program().add(task) : step.add_after(chain.last, task);
+    chain.last = step.add_after(chain.last, task);
     if (i == 0) issued.first = chain.last;
   }
   issued.last = chain.last;
@@ -28,8 +27,8 @@ IssuedRow issue_tasks(StepBuilder& step, KernelChain& chain, const KernelRow& ro
 
 IssuedRow issue(StepBuilder& step, KernelChain& chain, const KernelRow& row) {
   if (!step.grouped()) return issue_tasks(step, chain, row);
-  const KernelPiece piece{row.kernels,  row.memory,           chain.number,
-                          row.detached, row.like.in_backward, row.like.chunk < 0};
+  const KernelPiece piece{row.kernels, row.memory, chain.number, row.like.in_backward,
+                          row.like.chunk < 0};
   chain.last = step.kernel_groups().add(step.program(), Program::device_of(row.like.stream), piece);
   return {chain.last, chain.last};
 }

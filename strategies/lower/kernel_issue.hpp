@@ -18,7 +18,6 @@ struct KernelRow {
   MemoryDeltas memory;
   // Of all its tasks: micro-batch, chunk, direction, and a stream of the device.
   const Task& like;
-  bool detached = false;  // the first waits for its stream only
 };
 
 struct IssuedRow {

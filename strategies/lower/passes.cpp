@@ -128,7 +128,7 @@ TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
     if (kernel.duration == Time{}) return;
     issuing.last = kernel;
     const KernelRange row = step_.kernel_groups().add_kernels({&kernel, 1});
-    const IssuedRow issued = issue(step_, issuing.chain, {row, {}, like, true});
+    const IssuedRow issued = issue(step_, issuing.chain, {row, {}, like});
     if (!first) first = issued.first;
   };
   if (!software.overlap_p2p && !software.cuda_graphs)

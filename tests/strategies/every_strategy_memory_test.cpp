@@ -62,6 +62,27 @@ TEST(EveryStrategy, NeedsNoMoreMemoryUnderZeroStage1ThanUnder0) {
   });
 }
 
+// Stage 2 shards gradients too, but for a bucket of those that one micro-batch has made. With all
+// parameters W in it, n replicas need
+//   4 W / n + 2 W   instead of   4 W
+// bytes of gradients: no more from 2 replicas on, if buckets are of half the precision.
+TEST(EveryStrategy, NeedsNoMoreMemoryUnderZeroStage2ThanUnder1) {
+  for (const char* strategy : {"balanced", "baseline", "omnibal"})
+    EXPECT_TRUE(rc::check(strategy, [&] {
+      Job job = random_job(strategy);
+      job.software.precision = Precision{};
+      job.parallelism.zero_stage = 2;
+      PlannedJob planned(job);
+      if (job.parallelism.gradient_ranks() == 1 || job.parallelism.experts_apart()) return;
+      Job stage_1 = job;
+      stage_1.parallelism.zero_stage = 1;
+      const auto needed = [&](const Job& as) {
+        return step::peak_memory(as, planned.plan, simulate_as(as, planned.plan).memory());
+      };
+      RC_ASSERT(needed(job) <= needed(stage_1));
+    }));
+}
+
 // Stage 3 shards weights and gradients too, and gathers layers while they are used. If all of them
 // were gathered at once and had their gradients beside them, 4 replicas would still need
 //   (2 + g + 12) W / 4 + 2 W + g' W   instead of   (2 + g) W + 12 W / 4
