@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <system_error>
 
 #include "scenarios/data_sets/data_records.hpp"
@@ -50,6 +53,30 @@ void add_file(const fs::path& file, const std::string& name, data::DataSet& data
   data.sets.push_back({name, begin, data.samples.size()});
 }
 
+// InternVL's repeat_time: so many times the set's samples, of a part those that are spread over it.
+void repeat(double times, data::DataSet& data) {
+  data::SampleSet& set = data.sets.back();
+  const std::vector<data::Sample> once(
+      data.samples.begin() + static_cast<std::ptrdiff_t>(set.begin), data.samples.end());
+  const auto wanted = static_cast<std::size_t>(
+      std::max(1LL, std::llround(times * static_cast<double>(once.size()))));
+  const std::size_t all = once.size() * static_cast<std::size_t>(std::max(1.0, std::ceil(times)));
+  data.samples.resize(set.begin);
+  for (std::size_t i = 0; i < wanted; ++i)
+    data.samples.push_back(once[i * all / wanted % once.size()]);
+  set.end = data.samples.size();
+}
+
+// Empty if the entry has none; nothing if it is wrong.
+std::optional<double> repeat_time(const boost::json::value& entry) {
+  const boost::json::value* given =
+      entry.is_object() ? entry.as_object().if_contains("repeat_time") : nullptr;
+  if (!given) return 1;
+  if (!given->is_number()) return std::nullopt;
+  const auto times = given->to_number<double>();
+  return times > 0 && times <= 1000 ? std::optional(times) : std::nullopt;
+}
+
 // {"SET": {"token_lengths": "FILE"}}: all files are tried, so that all their problems are told.
 void add_meta_file(const boost::json::value& root, const fs::path& file, data::DataSet& data) {
   std::vector<Problem> problems;
@@ -61,8 +88,15 @@ void add_meta_file(const boost::json::value& root, const fs::path& file, data::D
           {file.string(), std::string(name), "expected {\"token_lengths\": \"FILE\"} or \"FILE\""});
       continue;
     }
+    const std::optional<double> times = repeat_time(entry);
+    if (!times) {
+      problems.push_back({file.string(), std::string(name) + ".repeat_time",
+                          "expected a number above 0, at most 1000"});
+      continue;
+    }
     try {
       add_file(file.parent_path() / std::string(path->as_string()), std::string(name), data);
+      if (*times != 1 && data.sets.back().end > data.sets.back().begin) repeat(*times, data);
     } catch (const UserError& e) {
       problems.insert(problems.end(), e.problems().begin(), e.problems().end());
     }

@@ -3,7 +3,8 @@
 //
 //   .json      OmniBal's: [{"vit_num": 5, "token_num": 1359, "image_flags": 5}, ...]
 //   .json      a meta file, with paths relative to it:
-//              {"SET": {"token_lengths": "FILE"}, ...} or {"SET": "FILE", ...}
+//              {"SET": {"token_lengths": "FILE", "repeat_time": 0.5}, ...} or {"SET": "FILE"};
+//              repeat_time is a set's weight in the mixture: twice all samples, or half of them
 //   .csv       the same names in the first line
 //   .parquet   64-bit columns of those names (scenarios/parquet, where it is linked)
 //

@@ -1,5 +1,5 @@
-// What samples hold, and the samples it makes for a model's encoders: shared by all formats of media
-// records (data_media.hpp).
+// What samples hold, and the samples it makes for a model's encoders: shared by all formats of
+// media records (data_media.hpp).
 #pragma once
 
 #include <filesystem>

@@ -1,7 +1,7 @@
-// The index that Megatron-Energon keeps of a WebDataset, .nv-meta/index.sqlite: sizes of all parts of
-// all samples, and of pictures, videos and recordings if it was prepared with
-// `energon prepare --media-metadata-by-extension`. Apart from the other readers, so that the library
-// needs no SQLite.
+// The index that Megatron-Energon keeps of a WebDataset, .nv-meta/index.sqlite: sizes of all parts
+// of all samples, and of pictures, videos and recordings if it was prepared with
+// `energon prepare --media-metadata-by-extension`. Apart from the other readers, so that the
+// library needs no SQLite.
 //
 //   samples(tar_file_id, sample_key, sample_index, ...)
 //   sample_parts(tar_file_id, sample_index, part_name, content_byte_offset, content_byte_size)

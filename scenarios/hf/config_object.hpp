@@ -1,8 +1,8 @@
 // One JSON object of a config.json: its keys by type, and a look at those nobody asked for.
 //
 // A key left over whose name says that it changes what a layer costs (experts, windows, latent
-// ranks, state-space layers, gates, norms and biases, further towers) is a problem, unless its value
-// is none, false, 0 or empty: what is not modelled is refused, not dropped.
+// ranks, state-space layers, gates, norms and biases, further towers) is a problem, unless its
+// value is none, false, 0 or empty: what is not modelled is refused, not dropped.
 #pragma once
 
 #include <boost/json.hpp>

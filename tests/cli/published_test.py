@@ -34,12 +34,17 @@ KNOWN_MISSES = {
     "SimuMax (Llama 3 cuts on 8 B200, bf16)": 0.185,
     # Length-grouped dist ratios and device-grouped tokens: the mixture stands for five sets that are not public.
     "OmniBal data ratios": 0.032,
+    # Not shipped. Every row takes 1.4 to 2.8 times as long as predicted on A100s, dense, experts and ZeRO-3 alike, in the right order, and
+    # recompute costs what it should (1.14 predicted, 1.13 noted): neither the GPUs (H20 where the scripts say) nor how they are joined is stated.
+    "ms-swift's example scripts (time)": 0.602,
     # Not shipped. Too quick with tp 8, with heads that are no multiples of 8, and the earlier of two equal runs; launches were blocking.
     "BLOOM (prequel runs)": 0.153,
 }
 # Their medians are met, the order is not: no MXFP8 GEMM was measured (those of fp8 stand for them), and MXFP8 comes out 2 %
 # faster than fp8 with current scaling where it was 4 % slower; NVFP4 is 14 to 20 % too slow on GB300, 5 to 15 % too fast on GB200.
-WRONG_ORDER = {"Megatron-Bridge performance summary (Llama 3 8B)", "Megatron-Bridge performance summary (Llama 3 70B)"}
+# The cards' LoRA runs take 1.8 and 11 times as long as predicted, gpt-oss twice: their makers call them sanity checks, not tuned.
+WRONG_ORDER = {"Megatron-Bridge performance summary (Llama 3 8B)", "Megatron-Bridge performance summary (Llama 3 70B)",
+               "Megatron-Bridge's verification cards"}
 RANK = 0.95
 
 

@@ -63,6 +63,24 @@ TEST(Lengths, FromAMetaFileThatListsSeveral) {
   EXPECT_EQ(data.sets, (std::vector<SampleSet>{{"first", 0, 1}, {"second", 1, 2}}));
 }
 
+TEST(Lengths, SetsOfAMetaFileAreMixedWithWeights) {
+  const Directory dir;
+  dir.write("a.csv", "vit_num,token_num\n1,301\n1,302\n1,303\n1,304\n");
+  const auto tokens = [&](const char* times) {
+    std::vector<std::int32_t> found;
+    const std::string text = R"({"a": {"token_lengths": "a.csv", "repeat_time": )";
+    for (const Sample& s : read_lengths(dir.write("meta.json", text + times + "}}")).samples)
+      found.push_back(s.tokens);
+    return found;
+  };
+  EXPECT_EQ(tokens("0.5"), (std::vector<std::int32_t>{301, 303}));
+  EXPECT_EQ(tokens("2"), (std::vector<std::int32_t>{301, 302, 303, 304, 301, 302, 303, 304}));
+  EXPECT_EQ(tokens("1.5").size(), 6u);
+  EXPECT_EQ(problems_of_file(
+                dir.write("meta.json", R"({"a": {"token_lengths": "a.csv", "repeat_time": 0}})")),
+            "meta.json: a.repeat_time: expected a number above 0, at most 1000");
+}
+
 TEST(Lengths, TellsAllWrongRecordsOfAJsonFile) {
   const Directory dir;
   const auto file =
