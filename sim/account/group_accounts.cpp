@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/account/back_to_back.hpp"
 #include "sim/account/gap_claims.hpp"
 #include "sim/base/errors.hpp"
 
@@ -24,7 +25,7 @@ class GroupAccounts::Device {
   // ends: by group, see ends_.
   Device(std::uint32_t chains, std::vector<std::int64_t>& ends) : chains_(chains), ends_(&ends) {}
 
-  Ran run(TaskId task, GroupId group, const KernelGroups& groups, Time ready,
+  Ran run(TaskId task, GroupId group, const KernelGroups& groups, KnownRows& rows, Time ready,
           const Timeline& timeline, GapClaims& claims) {
     Ran ran{kNever, {}, {}, {}};
     task_ = task;
@@ -32,11 +33,17 @@ class GroupAccounts::Device {
     for (const KernelPiece& piece : groups.pieces(group)) {
       ChainEnd chain = chains_[piece.chain];
       Time first = kNever;
-      for (const Kernel& k : groups.of(piece.kernels)) {
+      const std::span<const Kernel> kernels = groups.of(piece.kernels);
+      const BackToBack* rest = rows.find(piece.kernels);
+      for (std::size_t i = 0; i < kernels.size(); ++i) {
+        const Kernel& k = kernels[i];
         const Time start = k.tp ? collective(k, chain) : compute(k, chain, timeline, claims);
         if (first == kNever) first = start;
         ready_ = Time{};
         task_ = {};
+        if (!rest || i + 1 != rest->from || tp_free_ > chain.end) continue;
+        run_back_to_back(*rest, chain);
+        i = rest->to - 1;
       }
       chains_[piece.chain] = chain;
       if (ran.start == kNever) ran.start = first;
@@ -130,6 +137,17 @@ class GroupAccounts::Device {
     return start;
   }
 
+  void run_back_to_back(const BackToBack& row, ChainEnd& chain) {
+    const Time from = chain.end;
+    compute_digest_.add(row.compute_digest, from);
+    tp_digest_.add(row.tp_digest, from);
+    busy_ += row.busy;
+    bubbles_[BubbleKind::tp] += row.tp;
+    if (row.tp_end > Time{}) tp_free_ = from + row.tp_end;
+    chain = {from + row.total, kNoCollective, false};
+    compute_free_ = at_ = chain.end;
+  }
+
   // The compute stream waited from at_ to `start` for a kernel after `chain`.
   void idle(Time start, const ChainEnd& chain, const Timeline& timeline, GapClaims& claims) {
     if (!task_ && !host_before_ && only_collectives(start, chain.collective)) return;
@@ -213,6 +231,7 @@ GroupAccounts::GroupAccounts(const Program& program, const KernelGroups& groups)
     : program_(program),
       groups_(groups),
       claims_(std::make_unique<GapClaims>(program)),
+      rows_(std::make_unique<KnownRows>(groups)),
       ends_(groups.groups(), kNoCollective),
       devices_(program.devices(), Device(groups.chains(), ends_)) {}
 
@@ -220,8 +239,8 @@ GroupAccounts::~GroupAccounts() = default;
 
 GroupRunner::Ran GroupAccounts::run(TaskId task, Time ready, const Timeline& timeline) {
   const Task& t = program_.tasks()[task.value];
-  return devices_[Program::device_of(t.stream).value].run(task, t.group, groups_, ready, timeline,
-                                                          *claims_);
+  return devices_[Program::device_of(t.stream).value].run(task, t.group, groups_, *rows_, ready,
+                                                          timeline, *claims_);
 }
 
 StepAccounts GroupAccounts::finish(const Timeline& timeline) {

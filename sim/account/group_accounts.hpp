@@ -42,6 +42,7 @@ class GroupAccounts : public GroupRunner {
   const Program& program_;
   const KernelGroups& groups_;
   std::unique_ptr<class GapClaims> claims_;
+  std::unique_ptr<class KnownRows> rows_;
   std::vector<std::int64_t> ends_;  // by group: the collective it ends in, in its device's count
   std::vector<Device> devices_;
 };

@@ -44,6 +44,7 @@ struct KernelPiece {
 class KernelGroups {
  public:
   KernelRange add_kernels(std::span<const Kernel> kernels);
+  std::size_t kernels() const { return kernels_.size(); }
   const Kernel& kernel(std::uint32_t index) const { return kernels_[index]; }
   std::span<const Kernel> of(const KernelRange& r) const {
     return std::span(kernels_).subspan(r.first, r.count);

@@ -98,7 +98,9 @@ void measure_spans(const Accounted& s, MeasuredStep& out) {
     row.replica = static_cast<int>(d.value / s.ranks());
     row.stage = static_cast<int>(d.value % s.ranks());
   };
-  out.spans.reserve(s.step.program.tasks().size());
+  std::size_t bubbles = 0;  // a timeline may be the largest thing of a run: it must not grow
+  for (const DeviceTime& device : s.times) bubbles += device.gaps.size();
+  out.spans.reserve(s.step.program.tasks().size() + bubbles);
   for (std::size_t t = 0; t < s.step.program.tasks().size(); ++t) {
     const Task& task = s.step.program.tasks()[t];
     if (task.kind == TaskKind::host) continue;  // part of a bubble

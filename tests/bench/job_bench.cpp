@@ -93,10 +93,8 @@ const bool kRegistered = [] {
          "cluster.oversubscription=" + text(over), "tp=1", "pp=8", "gbs=98304", "data.steps=1",
          "parallelism.use_tp_pp_dp_mapping=false"});
   job("Step_Huge_100000", gpt3, {"cluster.nodes=12544", "pp=64", "vpp=1", "gbs=802816"});
-  for (const std::string strategy : {"baseline", "omnibal"})
+  for (const std::string strategy : {"baseline", "omnibal", "optimus", "omnibal+optimus"})
     job(("Pass_" + strategy).c_str(), internvl, {"strategy.name=" + strategy});
-  for (const std::string strategy : {"optimus", "omnibal+optimus"})
-    job(("Steps32_" + strategy).c_str(), internvl, {"strategy.name=" + strategy, "data.steps=32"});
   for (const std::int64_t gpus : {1536, 3072})
     job(("Planning_Optimus_" + text(gpus)).c_str(), "vit-22b-gpt-175b-h100x" + text(gpus), {});
   job("Planning_Optimus_2048", "vit-22b-gpt-175b-h100x1536", {"cluster.nodes=256", "gbs=2048"});
