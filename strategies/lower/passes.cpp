@@ -95,6 +95,7 @@ PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
         by_stage ? add_layer(issuing, layers, i, pass) : add_kernels(issuing, layers, i, pass);
     if (step_.job().parallelism.zero_stage == 3) {
       sharded_.slow_beside_collectives(issuing.device, pass, segment);
+      sharded_.copy_buffers(issuing.device, pass, segment);
       issuing.last = segment.last;
     }
     out.segments.push_back(segment);
