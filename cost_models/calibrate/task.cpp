@@ -113,6 +113,7 @@ std::int64_t MemoryTask::bytes() const {
       return activation ? 4 * n : 6 * n;
     case costs::MemoryOp::norm_backward:
     case costs::MemoryOp::activation_backward:
+    case costs::MemoryOp::cross_entropy_backward:
       return 6 * n;
     case costs::MemoryOp::norm:
     case costs::MemoryOp::softmax:

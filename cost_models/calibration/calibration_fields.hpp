@@ -143,9 +143,11 @@ void describe(A& a, AttentionKernel& k) {
   a.positive("rate", k.rate);
   a("k_overhead", k.k_overhead);
   a.positive("norm", k.norm);
+  a.optional("tile", k.tile);
   a("table", k.table);
   a.require(k.head_dim > 0, "head_dim", "expected a number above 0");
   a.require(k.k_overhead >= 0, "k_overhead", "expected 0 or more");
+  a.require(!k.tile || *k.tile > 0, "tile", "expected a number above 0");
 }
 
 template <class A>

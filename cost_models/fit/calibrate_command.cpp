@@ -31,9 +31,11 @@ constexpr std::string_view kUsage =
     "                     adds to a calibration of the same GPU, whose other parts stay\n"
     "       calibrate import nccl|kineto|parquet FILE... [--out FILE] [--source TEXT]\n"
     "                 [--gpus-per-node N] [--op all_gather|reduce_scatter|all_reduce|sendrecv]\n"
+    "                 [--profiler-us N]\n"
     "                     nccl-tests output, PyTorch traces or tables of aiconfigurator to raw\n"
     "                     measurements; --op for logs that do not say which operation they "
-    "measured\n"
+    "measured;\n"
+    "                     --profiler-us: what the profiler adds for each operator of a CPU trace\n"
     "       calibrate show FILE|NAME [--raw RAW... --plot OUT.png]\n"
     "                     every part with its source in a word and in full, points and errors on\n"
     "                     held-out points, and a picture of measured against predicted times\n"
@@ -106,8 +108,9 @@ void advise(const costs::Calibration& c, std::ostream& err) {
   bool backward = false;
   for (const costs::AttentionKernel& k : c.attention.kernels) {
     backward |= k.backward;
-    part(fmt::format("attention, dim {}", k.head_dim), k.provenance,
-         "8 lengths and batches or more of each head dim, mask and pass");
+    part(fmt::format("attention, dim {}{}{}", k.head_dim, k.causal ? ", causal" : "",
+                     k.backward ? ", backward" : ""),
+         k.provenance, "8 lengths and batches or more of each head dim, mask and pass");
   }
   if (!backward && c.attention.backward.source == costs::Source::estimate)
     fmt::print(err,
@@ -174,16 +177,23 @@ void run_import(std::vector<std::string> args, std::ostream& out, std::ostream& 
   po::options_description named;
   named.add_options()("out", po::value<std::string>())("source", po::value<std::string>())(
       "gpus-per-node", po::value<int>()->default_value(8))(
-      "op", po::value<std::string>()->default_value(""));
+      "op", po::value<std::string>()->default_value(""))("profiler-us", po::value<double>());
   const po::variables_map options = parse(args, named);
   const int gpus = options["gpus-per-node"].as<int>();
   if (gpus < 1) throw UserError("command line", "gpus-per-node", "expected a number above 0");
   const auto& op = options["op"].as<std::string>();
   if (!op.empty() && !nccl) throw UserError("command line", "--op", "only nccl logs take it");
+  fit::KinetoOptions traces{gpus, 0};
+  if (options.count("profiler-us") != 0) {
+    traces.profiler_us = options["profiler-us"].as<double>();
+    if (kind != "kineto") throw UserError("command line", "--profiler-us", "only traces take it");
+    if (!(traces.profiler_us >= 0) || traces.profiler_us > 1000)
+      throw UserError("command line", "--profiler-us", "expected microseconds, 0 to 1000");
+  }
   fit::RawData raw;
   for (const std::string& file : options["file"].as<std::vector<std::string>>())
     raw.append(nccl               ? fit::import_nccl(file, op)
-               : kind == "kineto" ? fit::import_kineto(file, gpus)
+               : kind == "kineto" ? fit::import_kineto(file, traces)
                                   : fit::read_raw(parquet_file(file)));
   if (kind == "kineto") raw.join_equal();  // steps of one machine, a trace each
   if (options.count("source") != 0) raw.set_source(options["source"].as<std::string>());

@@ -27,6 +27,7 @@ constexpr double kOutlier = 0.05;
 constexpr double kSmoothness = 0.1;
 constexpr double kPullToForm = 0.01;
 constexpr int kTablePasses = 6;
+constexpr double kSmallTile = 32;  // query rows of PyTorch's CPU kernel, up to 192 of them
 constexpr std::size_t kFewestAttentions = 8;
 constexpr std::size_t kFewAttentions = 100;
 
@@ -60,7 +61,7 @@ void fit_form(const std::vector<AttentionPoint>& points, const costs::Gpu& gpu, 
   const auto unpack = [&](const Eigen::VectorXd& x) {
     Model m = model;
     m.kernel.launch = {Bounded{1e-7, 1e-3}(x[0])};
-    m.kernel.rate = Bounded{0.01, 1.2}(x[1]);
+    m.kernel.rate = Bounded{0.01, 10}(x[1]);  // above 1 where tiles are smaller than the form's
     m.kernel.k_overhead = Bounded{1, 4000}(x[2]);
     m.kernel.norm = 1 + Bounded{0.05, 20}(x[3]);
     if (serving) m.serving = {Bounded{0.01, 50}(x[4]), Bounded{0.01, 50}(x[5])};
@@ -165,21 +166,49 @@ void fit_table(const std::vector<AttentionPoint>& points, const costs::Gpu& gpu,
   }
 }
 
-costs::AttentionKernel fit_kernel(const std::vector<AttentionPoint>& all, const costs::Gpu& gpu,
-                                  bool serving, costs::AttentionKernel kernel) {
-  std::vector<AttentionPoint> points, test;
-  for (const AttentionPoint& p : all) (held_out(p.hash) ? test : points).push_back(p);
-  Model model{std::move(kernel), {}};
+void fit_model(const std::vector<AttentionPoint>& points, const costs::Gpu& gpu, bool serving,
+               Model& model) {
   fit_form(points, gpu, serving, model);
   fit_table(points, gpu, model);
+}
+
+// Of few points each is held out in turn, and none in the end.
+costs::Provenance errors_of_few(const std::vector<AttentionPoint>& all, const costs::Gpu& gpu,
+                                bool serving, const Model& start) {
+  Errors errors;
+  for (std::size_t out = 0; out < all.size(); ++out) {
+    std::vector<AttentionPoint> others = all;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(out));
+    Model model = start;
+    fit_model(others, gpu, serving, model);
+    errors.add(model.time(gpu, all[out].shape), all[out].time);
+  }
+  return errors.provenance(all.size());
+}
+
+// With the tiles of a GPU or a CPU's, whichever fits what was held out better.
+Model fit_few(const std::vector<AttentionPoint>& all, const costs::Gpu& gpu, bool serving,
+              Model model) {
+  costs::Provenance provenance = errors_of_few(all, gpu, serving, model);
+  Model small = model;
+  small.kernel.tile = kSmallTile;
+  const costs::Provenance other = errors_of_few(all, gpu, serving, small);
+  if (other.median_error < provenance.median_error) model = small, provenance = other;
+  fit_model(all, gpu, serving, model);
+  model.kernel.provenance = provenance;
+  return model;
+}
+
+costs::AttentionKernel fit_kernel(const std::vector<AttentionPoint>& all, const costs::Gpu& gpu,
+                                  bool serving, costs::AttentionKernel kernel) {
+  Model model{std::move(kernel), {}};
+  if (all.size() < kFewAttentions) return fit_few(all, gpu, serving, model).kernel;
+  std::vector<AttentionPoint> points, test;
+  for (const AttentionPoint& p : all) (held_out(p.hash) ? test : points).push_back(p);
+  fit_model(points, gpu, serving, model);
   Errors errors;
   for (const AttentionPoint& p : test) errors.add(model.time(gpu, p.shape), p.time);
-  const costs::Provenance provenance = errors.provenance(all.size());
-  if (all.size() < kFewAttentions && !test.empty()) {  // of so few none can be spared in the end
-    fit_form(all, gpu, serving, model);
-    fit_table(all, gpu, model);
-  }
-  model.kernel.provenance = provenance;
+  model.kernel.provenance = errors.provenance(all.size());
   return model.kernel;
 }
 

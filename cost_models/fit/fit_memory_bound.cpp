@@ -17,7 +17,8 @@ constexpr std::size_t kFewestSizes = 5;
 
 bool depends_on_row(costs::MemoryOp op) {
   return op == costs::MemoryOp::norm || op == costs::MemoryOp::norm_backward ||
-         op == costs::MemoryOp::softmax || op == costs::MemoryOp::cross_entropy;
+         op == costs::MemoryOp::softmax || op == costs::MemoryOp::cross_entropy ||
+         op == costs::MemoryOp::cross_entropy_backward;
 }
 
 using Node = std::pair<costs::MemoryOp, std::int64_t>;  // op, row length (1 if it does not matter)

@@ -22,6 +22,7 @@ using loose::find, loose::integer, loose::number, loose::text;
 
 constexpr double kLongestGapUs = 20;        // longer ones are the CPU falling behind
 constexpr double kLongestHostGapUs = 1000;  // longer ones are no part of an operator: waiting, data
+constexpr double kLeastShare = 0.2;         // of a time, that the profiler's part leaves
 constexpr std::string_view kBackward = "autograd::engine::evaluate_function";
 
 struct Kernel {
@@ -86,13 +87,14 @@ struct Operator {
   std::optional<Asked> asked{};
   std::size_t inside = kNone;  // the nearest known operator around it, itself included
   double inner_us = 0;         // of known operators inside
+  int recorded = 0;            // itself and unknown operators inside, if it is known
 
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 };
 
 class Trace {
  public:
-  Trace(const json::array& events, int gpus_per_node) : gpus_per_node_(gpus_per_node) {
+  Trace(const json::array& events, const KinetoOptions& options) : options_(options) {
     for (const json::value& event : events) read(event);
     nest();
     for (const json::value& event : events) kernel(event);
@@ -164,24 +166,42 @@ class Trace {
       });
       o.asked = asked_of(text(*o.event, "name"), *find(*o.event, "args"), backward);
       const std::size_t outer = around.empty() ? Operator::kNone : operators_[around.back()].inside;
+      if (clears_own_sums(o, outer)) o.asked.reset();
       o.inside = o.asked ? i : outer;
       if (o.asked && outer != Operator::kNone) operators_[outer].inner_us += o.end_us - o.start_us;
+      if (o.inside != Operator::kNone) ++operators_[o.inside].recorded;
       by_id_.try_emplace(o.id, i);
       around.push_back(i);
     }
   }
 
+  // What a kernel clears for itself is part of it; an embedding's gradient is a kernel of its own.
+  bool clears_own_sums(const Operator& o, std::size_t outer) const {
+    return o.asked && std::holds_alternative<Fill>(*o.asked) && outer != Operator::kNone &&
+           std::holds_alternative<costs::Attention>(*operators_[outer].asked);
+  }
+
   void add(const Operator& o, double us) { times_[*o.asked].push_back(us); }
 
   void host_times() {
-    std::map<std::int64_t, double> done;  // by thread
+    struct Since {  // the last known operator of a thread
+      std::optional<double> end_us{};
+      int recorded = 0;
+    };
+    std::map<std::int64_t, Since> threads;
     for (const Operator& o : operators_) {
-      if (!o.asked) continue;
-      const auto [before, first] = done.try_emplace(o.thread, o.start_us);
-      const double gap = std::max(0., o.start_us - before->second);
+      Since& since = threads[o.thread];
+      if (!o.asked) {
+        since.recorded += o.inside == Operator::kNone;
+        continue;
+      }
+      const double before = since.end_us.value_or(o.start_us);
+      const double gap = std::max(0., o.start_us - before);
       const double own = o.end_us - o.start_us - o.inner_us;
-      if (own > 0) add(o, own + (gap < kLongestHostGapUs ? gap : 0));
-      before->second = std::max(before->second, o.end_us);
+      const double all = own + (gap < kLongestHostGapUs ? gap : 0);
+      const double profiler = options_.profiler_us * (o.recorded + since.recorded);
+      if (own > 0) add(o, std::max(all - profiler, kLeastShare * all));
+      since = {std::max(before, o.end_us), 0};
     }
   }
 
@@ -192,7 +212,7 @@ class Trace {
     if (!start || !us || !(*us > 0)) return;
     kernels_.push_back({integer(*args, "stream").value_or(0), *start, *us});
     if (text(event, "name").substr(0, 4) == "nccl") {
-      const std::optional<costs::Collective> c = collective(*args, gpus_per_node_);
+      const std::optional<costs::Collective> c = collective(*args, options_.gpus_per_node);
       if (!c) return;
       const auto [at, added] = collective_us_.try_emplace(*c, *us);
       if (!added) at->second = std::min(at->second, *us);
@@ -222,7 +242,7 @@ class Trace {
     return gaps;
   }
 
-  int gpus_per_node_;
+  KinetoOptions options_;
   std::vector<Operator> operators_;  // by thread, then as they start
   std::map<std::int64_t, std::size_t> by_id_;
   std::map<std::int64_t, std::int64_t> launched_by_;  // correlation -> External id
@@ -234,12 +254,13 @@ class Trace {
 
 }  // namespace
 
-RawData parse_kineto(const std::string& trace, const std::string& file, int gpus_per_node) {
+RawData parse_kineto(const std::string& trace, const std::string& file,
+                     const KinetoOptions& options) {
   const json::value document = parse_json(trace, file);
   const json::value* events = document.is_array() ? &document : find(document, "traceEvents");
   if (!events || !events->is_array())
     throw UserError(file, "traceEvents", "expected a list of events");
-  RawData raw = Trace(events->get_array(), gpus_per_node).raw();
+  RawData raw = Trace(events->get_array(), options).raw();
   if (raw.size() == 0)
     throw UserError(file, "traceEvents",
                     "no kernels or operators with shapes; profile with record_shapes=True");
@@ -249,8 +270,8 @@ RawData parse_kineto(const std::string& trace, const std::string& file, int gpus
   return raw;
 }
 
-RawData import_kineto(const std::filesystem::path& file, int gpus_per_node) {
-  RawData raw = parse_kineto(read_file(file, kLargeFile), file.string(), gpus_per_node);
+RawData import_kineto(const std::filesystem::path& file, const KinetoOptions& options) {
+  RawData raw = parse_kineto(read_file(file, kLargeFile), file.string(), options);
   raw.set_source(file.filename().string());
   return raw;
 }

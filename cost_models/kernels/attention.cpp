@@ -8,8 +8,7 @@
 namespace mllmsim::costs {
 namespace {
 
-constexpr double kTile = 128;           // query rows of one thread block
-constexpr double kKeys = 64;            // keys it takes at a time
+constexpr double kTile = 128;           // query rows of one thread block; half as many keys
 constexpr double kMaskDistance = 0.3;   // another mask is as far as a head dim 1.2 times as large
 constexpr double kBackwardFlops = 2.5;  // matrix products: 5 backward, 2 forward
 
@@ -90,22 +89,24 @@ struct SeenKeys {
   double all = 0, most = 0;
 };
 
-SeenKeys seen_keys(const AttentionShape& s) {
-  const double tiles = std::ceil(s.length / kTile);
-  const double keys = std::ceil((s.keys > 0 ? s.keys : s.length) / kKeys) * kKeys;
+SeenKeys seen_keys(const AttentionShape& s, double tile) {
+  const double step = tile / 2;  // keys it takes at a time
+  const double tiles = std::ceil(s.length / tile);
+  const double keys = std::ceil((s.keys > 0 ? s.keys : s.length) / step) * step;
   if (!s.causal) return {keys * tiles, keys};
-  const double most = std::ceil(s.window / kKeys) * kKeys + kTile;  // of a tile behind a window
-  const double before = s.window > 0 ? std::floor(most / kTile) : tiles;
-  if (before >= tiles) return {kTile * tiles * (tiles + 1) / 2 - (kTile * tiles - keys), keys};
-  return {kTile * before * (before + 1) / 2 + (tiles - before) * most, most};
+  const double most = std::ceil(s.window / step) * step + tile;  // of a tile behind a window
+  const double before = s.window > 0 ? std::floor(most / tile) : tiles;
+  if (before >= tiles) return {tile * tiles * (tiles + 1) / 2 - (tile * tiles - keys), keys};
+  return {tile * before * (before + 1) / 2 + (tiles - before) * most, most};
 }
 
 }  // namespace
 
 Seconds attention_busy(const AttentionKernel& k, const Gpu& gpu, const AttentionShape& s) {
-  const double tiles = std::ceil(s.length / kTile);
-  const auto [all_keys, keys] = seen_keys(s);
-  const double flops_per_key = 4 * kTile * s.head_dim * (k.backward ? kBackwardFlops : 1);
+  const double tile = k.tile.value_or(kTile);
+  const double tiles = std::ceil(s.length / tile);
+  const auto [all_keys, keys] = seen_keys(s, tile);
+  const double flops_per_key = 4 * tile * s.head_dim * (k.backward ? kBackwardFlops : 1);
   const double rate = k.rate * gpu.peak.value;
   const double total = s.batch * s.heads * (all_keys + tiles * k.k_overhead) * flops_per_key / rate;
   const double longest = (keys + k.k_overhead) * flops_per_key / (rate / gpu.sms);

@@ -8,6 +8,7 @@
 //   busy     = p-norm of total and longest, then of that and memory
 //   time     = launch + busy * exp(correction(log2 s, log2(batch * heads)))
 //
+// Where tiles are not a GPU's (`tile` of a kernel), its rows stand for 128 and half of them for 64.
 // The correction is bilinear in a table and constant outside it, so the form extrapolates. Backward
 // does 2.5 times the FLOPs in a kernel of its own, or is a ratio of the forward if not measured.
 //
@@ -46,6 +47,7 @@ struct AttentionKernel {
   Provenance provenance;
   Seconds launch{};
   double rate = 0, k_overhead = 0, norm = 2;
+  std::optional<double> tile{};  // query rows, where they are not a GPU's 128
   AttentionTable table;
 };
 

@@ -75,8 +75,9 @@ enum class MemoryOp : std::uint8_t {
   embedding,  // gather or scatter-add of rows
   cross_entropy,
   optimizer,
-  activation,           // GELU, SiLU: bound by memory on a GPU, by exponentials on a CPU;
-  activation_backward,  // where they were not measured they are elementwise
+  activation,              // GELU, SiLU: bound by memory on a GPU, by exponentials on a CPU;
+  activation_backward,     // where they were not measured they are elementwise
+  cross_entropy_backward,  // of PyTorch's log-softmax; where it was not measured, cross_entropy
 };
 struct MemoryBound {
   MemoryOp op = MemoryOp::elementwise;

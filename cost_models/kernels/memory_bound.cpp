@@ -29,7 +29,8 @@ Cost memory_bound_time(const MemoryBoundModel& model, const Gpu& gpu, const Memo
   };
   auto found = find(kernel.op);
   if (found == model.operations.end() && kernel.op >= MemoryOp::activation)
-    found = find(MemoryOp::elementwise);
+    found = find(kernel.op == MemoryOp::cross_entropy_backward ? MemoryOp::cross_entropy
+                                                               : MemoryOp::elementwise);
   check(found != model.operations.end(), "memory-bound model without this operation");
   if (found->curve) {
     const auto bytes = static_cast<double>(kernel.bytes.value);

@@ -9,7 +9,7 @@
 //
 //   time = curve(bytes)          (size_curve.hpp)
 //
-// Activation functions that were not measured are elementwise.
+// Activation functions that were not measured are elementwise; a loss's backward is as its forward.
 #pragma once
 
 #include <optional>

@@ -18,9 +18,12 @@ struct Names<costs::GemmPass> {
 };
 template <>
 struct Names<costs::MemoryOp> {
-  static constexpr std::array<std::string_view, 9> list{
-      "elementwise", "norm",       "norm_backward",      "softmax", "embedding", "cross_entropy",
-      "optimizer",   "activation", "activation_backward"};
+  static constexpr std::array<std::string_view, 10> list{
+      "elementwise",         "norm",
+      "norm_backward",       "softmax",
+      "embedding",           "cross_entropy",
+      "optimizer",           "activation",
+      "activation_backward", "cross_entropy_backward"};
 };
 template <>
 struct Names<costs::CollectiveOp> {

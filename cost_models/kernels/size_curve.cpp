@@ -25,6 +25,27 @@ double slope(const std::vector<SizePoint>& p, std::size_t i) {
   return (w1 + w2) / (w1 / before + w2 / after);
 }
 
+// Sizes with one time between them.
+struct Level {
+  double log_time = 0;    // summed over its measurements
+  std::size_t count = 0;  // of measurements
+  std::size_t sizes = 1;
+
+  double mean() const { return log_time / static_cast<double>(count); }
+};
+
+// More bytes take no less time: measurements that say otherwise are scatter and become their mean
+// (isotonic regression: pool adjacent violators).
+void add_level(std::vector<Level>& levels, Level level) {
+  while (!levels.empty() && levels.back().mean() > level.mean()) {
+    level.log_time += levels.back().log_time;
+    level.count += levels.back().count;
+    level.sizes += levels.back().sizes;
+    levels.pop_back();
+  }
+  levels.push_back(level);
+}
+
 }  // namespace
 
 Seconds SizeCurve::at(double bytes) const {
@@ -32,8 +53,8 @@ Seconds SizeCurve::at(double bytes) const {
   const SizePoint& last = points.back();
   if (bytes <= first.bytes) return latency + (first.time - latency) * (bytes / first.bytes);
   if (bytes >= last.bytes) {
-    if (points.size() == 1) return last.time * (bytes / last.bytes);
-    const SizePoint& before = points[points.size() - 2];
+    const SizePoint& before = points[points.size() > 1 ? points.size() - 2 : 0];
+    if (before.time >= last.time) return last.time * (bytes / last.bytes);
     const double seconds_a_byte = (last.time - before.time).value / (last.bytes - before.bytes);
     return last.time + Seconds{seconds_a_byte * (bytes - last.bytes)};
   }
@@ -65,15 +86,19 @@ SizeCurve size_curve(std::vector<SizePoint> points, Seconds latency) {
   std::stable_sort(points.begin(), points.end(),
                    [](const SizePoint& a, const SizePoint& b) { return a.bytes < b.bytes; });
   SizeCurve curve;
+  std::vector<Level> levels;
   for (std::size_t i = 0; i < points.size();) {
-    double sum = 0;
-    const std::size_t start = i;
-    while (i < points.size() && points[i].bytes == points[start].bytes)
-      sum += std::log(points[i++].time.value);
-    const Seconds mean{std::exp(sum / static_cast<double>(i - start))};
-    const Seconds floor = curve.points.empty() ? Seconds{0} : curve.points.back().time;
-    curve.points.push_back({points[start].bytes, std::max(mean, floor)});
+    Level level;
+    const double bytes = points[i].bytes;
+    for (; i < points.size() && points[i].bytes == bytes; ++i, ++level.count)
+      level.log_time += std::log(points[i].time.value);
+    curve.points.push_back({bytes, {}});
+    add_level(levels, level);
   }
+  std::size_t at = 0;
+  for (const Level& level : levels)
+    for (std::size_t n = 0; n < level.sizes; ++n)
+      curve.points[at++].time = {std::exp(level.mean())};
   const SizePoint& first = curve.points.front();
   curve.latency = first.bytes <= kShowsLatency ? first.time : std::min(latency, first.time);
   return curve;

@@ -3,7 +3,7 @@
 // Between points: monotone cubic in (log bytes, log time) (Fritsch and Carlson 1980, with the
 // harmonic-mean slopes of Fritsch and Butland 1984). Below the first: linear from `latency` at
 // nothing. Above the last: at the last point's incremental bandwidth, or its mean bandwidth if that
-// is all there is. Times never fall with size.
+// is all there is or the last times are one. Times never fall with size.
 #pragma once
 
 #include <vector>
@@ -27,7 +27,7 @@ struct SizeCurve {
   BytesPerSecond best_bandwidth() const;  // largest bytes / time
 };
 
-// Points of equal size become their geometric mean; times that fall with size are levelled.
+// Points of equal size become their geometric mean; times that fall with size become their mean.
 // `latency` is used unless sizes small enough to show it were measured.
 SizeCurve size_curve(std::vector<SizePoint> points, Seconds latency);
 

@@ -16,7 +16,7 @@ struct BlockLinears {
                "attention output weight gradient", b.shard.context(), b.shape.hidden_size},
         up{"mlp up", "mlp up input gradient", "mlp up weight gradient", b.shape.hidden_size,
            (b.shape.gated_mlp && b.setting.software.joint_gate_up ? 2 : 1) * b.shard.mlp},
-        down{"mlp down", "mlp down input gradient", "mlp down weight gradient", b.shard.mlp,
+        down{kMlpDown, "mlp down input gradient", "mlp down weight gradient", b.shard.mlp,
              b.shape.hidden_size} {
     const Adapters& a = b.shape.adapters;
     const auto adapt = [&a](Linear& linear, bool target) {
@@ -287,9 +287,10 @@ void overlap_exchanges(const LayerSetting& s, std::vector<TimedKernel>& kernels,
 
 BlockParts block_parts(const Block& block, std::int64_t tokens, std::int64_t keys) {
   BlockParts parts{
-      before_attention(block, tokens, keys), after_attention(block, tokens), {}, {}, {}};
+      before_attention(block, tokens, keys), after_attention(block, tokens), {}, {}, {}, 0};
   if (block.setting.has_backward()) {
     parts.rerun = rerun_kernels(block, tokens);
+    parts.after_again = run_again(block, parts.after_attention);
     parts.backward_after = backward_after(block, tokens);
     parts.backward_before = backward_before(block, tokens, keys);
   }

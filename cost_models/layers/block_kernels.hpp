@@ -52,11 +52,14 @@ struct Block {
   }
 };
 
+inline constexpr std::string_view kMlpDown = "mlp down";
+
 struct BlockParts {
   std::vector<TimedKernel> before_attention, after_attention;
   // Of the kernels after attention and of those before it: backward runs the block in reverse.
   std::vector<TimedKernel> backward_after, backward_before;
   std::vector<TimedKernel> rerun;  // by selective recompute, attention aside
+  std::size_t after_again = 0;     // kernels after attention that full recompute runs again
 };
 BlockParts block_parts(const Block& block, std::int64_t tokens, std::int64_t keys = 0);
 

@@ -34,7 +34,7 @@ void cross_entropy_backward(KernelList& list, const LayerSetting& s, std::int64_
   if (s.software.fused_cross_entropy) return;
   if (s.software.torch_cross_entropy) {
     list.elementwise("zero loss gradient", tokens * vocabulary, kBf16);
-    list.memory("log softmax backward", MemoryOp::cross_entropy, tokens, vocabulary,
+    list.memory("log softmax backward", MemoryOp::cross_entropy_backward, tokens, vocabulary,
                 kBf16 + kBf16 + kBf16);
     return;
   }

@@ -25,6 +25,12 @@ std::vector<TimedKernel> joined(const std::vector<TimedKernel>& a,
   return out;
 }
 
+// After attention, by full recompute.
+std::vector<TimedKernel> again_after(const BlockParts& parts) {
+  const auto first = parts.after_attention.begin();
+  return {first, first + static_cast<std::ptrdiff_t>(parts.after_again)};
+}
+
 // A GPU that waits for launches: the list takes as long as launching it, each kernel its share.
 void bound_by_host(std::vector<TimedKernel>& kernels, Seconds per_kernel) {
   const KernelTotals sum = totals(kernels);
@@ -123,6 +129,8 @@ const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, cons
     t.backward += totals(*list);
   if (accumulates_gradients(block.setting)) t.backward += totals({gradient_accumulation(layer)});
   t.rerun = totals(parts.rerun);
+  t.again = totals(parts.before_attention);
+  t.again += totals(again_after(parts));
   for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
     t.saved[static_cast<std::size_t>(r)] = costs::total(block_activations(block, batch, r));
     t.recomputed[static_cast<std::size_t>(r)] = block_recomputed(block, batch, r);
@@ -160,7 +168,11 @@ LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recomput
   t.backward = parts.backward;
   t.backward += totals(backward);
   if (host_bound(t.forward) || host_bound(t.backward)) return totals(cost(layer, mb, recompute));
-  if (block.setting.has_backward() && recompute == Recompute::full) t.recompute = t.forward;
+  if (block.setting.has_backward() && recompute == Recompute::full) {
+    t.recompute = parts.again;
+    t.recompute += totals(forward);
+    if (host_bound(t.recompute)) return totals(cost(layer, mb, recompute));
+  }
   if (recompute == Recompute::selective) {
     const bool again = rerun_of(block, recompute).attention;
     t.recompute = parts.rerun;
@@ -184,7 +196,8 @@ LayerCost LayerCosts::block_cost(const Layer& layer, const TokenBatch& batch, Re
   cost.forward = joined(p.before_attention, attention, p.after_attention);
   cost.backward = joined(p.backward_after, attention_backward(block, batch), p.backward_before);
   if (block.setting.has_backward()) {
-    if (recompute == Recompute::full) cost.recompute = cost.forward;
+    if (recompute == Recompute::full)
+      cost.recompute = joined(p.before_attention, attention, again_after(p));
     if (recompute == Recompute::selective) cost.recompute = p.rerun;
     if (rerun_of(block, recompute).attention) append(cost.recompute, attention);
   }

@@ -1,5 +1,7 @@
 #include "cost_models/layers/recompute.hpp"
 
+#include <algorithm>
+
 #include "cost_models/layers/pointwise_kernels.hpp"
 
 namespace mllmsim::costs {
@@ -21,6 +23,18 @@ Rerun rerun_of(const Block& b, Recompute recompute) {
   r.expert_activation = experts && asked(RecomputeModule::moe_act);
   r.shared_experts = experts && asked(RecomputeModule::shared_experts);
   return r;
+}
+
+std::size_t run_again(const Block& b, const std::vector<TimedKernel>& after_attention) {
+  const Transformer& t = b.shape;
+  // A residual's addition keeps nothing; what stands before it does, and so do adapters' products.
+  const bool keeps = t.post_norms || t.layer_scale || t.gated_branches || t.drop_path ||
+                     b.setting.software.dropout || (t.adapters.lora_rank > 0 && t.adapters.down) ||
+                     t.experts.num_experts > 0;
+  if (!b.setting.software.recompute_early_stop || keeps) return after_attention.size();
+  const auto down = std::find_if(after_attention.begin(), after_attention.end(),
+                                 [](const TimedKernel& k) { return k.name == kMlpDown; });
+  return static_cast<std::size_t>(down - after_attention.begin());
 }
 
 std::vector<TimedKernel> rerun_kernels(const Block& b, std::int64_t tokens) {

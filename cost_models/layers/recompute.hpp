@@ -28,6 +28,10 @@ struct Rerun {
 // Nothing but with selective recompute.
 Rerun rerun_of(const Block& block, Recompute recompute);
 
+// How many of the kernels after attention full recompute runs again: all, or up to the last whose
+// result or input something after it keeps (recompute_early_stop).
+std::size_t run_again(const Block& block, const std::vector<TimedKernel>& after_attention);
+
 // What selective recompute runs again, attention aside.
 std::vector<TimedKernel> rerun_kernels(const Block& block, std::int64_t tokens);
 

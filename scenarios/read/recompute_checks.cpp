@@ -23,6 +23,10 @@ void Checker::recompute() const {
     add("recompute_num_layers",
         "blocks that recompute together would each gather their parameters twice for a backward: "
         "not modelled with zero_stage 3; use 1");
+  if (plan.in_units() && job_.software.recompute_early_stop)
+    add("recompute_num_layers",
+        "of blocks that recompute together only the last would stop early: not modelled with "
+        "software.recompute_early_stop; use 1");
   if (!given("recompute_modules")) return;
   if (!used(Recompute::selective))
     return add("recompute_modules", "only with recompute = \"selective\"");

@@ -67,6 +67,8 @@ void each_field(Software& s, F field) {
   field("fused_norms", s.fused_norms, kFused);
   field("recompute_flash_attention", s.recompute_flash_attention,
         "code: Megatron-Core checkpoints whatever its core attention is");
+  field("recompute_early_stop", s.recompute_early_stop,
+        "code: Megatron's CheckpointFunction runs all of a block again");
   field("fused_cross_entropy", s.fused_cross_entropy,
         "documented: Megatron, off unless --cross-entropy-loss-fusion");
   field("torch_cross_entropy", s.torch_cross_entropy,
@@ -125,6 +127,8 @@ void each_field(Software& s, F field) {
         Range{0, 1e4});
   field("zero3_collectives_per_layer", s.zero3_collectives_per_layer,
         "code: PyTorch's FSDP flattens the parameters of a unit", Range{1, 1000});
+  field("zero3_copies", s.zero3_copies,
+        "code: FSDP's flat parameters and DeepSpeed's partitions are views of one buffer");
   field("zero3_tensor_per_rank", s.zero3_tensor_per_rank,
         "code: FSDP, and DeepSpeed since 0.5.8, gather into one tensor");
   field("zero3_max_reuse_distance", s.zero3_max_reuse_distance,

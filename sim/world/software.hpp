@@ -67,6 +67,9 @@ struct Software {
   // core_attn runs flash attention again too (Megatron-Core); otherwise only unfused attention,
   // since flash attention recomputes its scores anyway (Megatron-LM before Megatron-Core).
   bool recompute_flash_attention = true;
+  // Full recompute of a block ends with the last thing that its backward reads, so the MLP's second
+  // matrix is not multiplied again (torch.utils.checkpoint, use_reentrant=False, since PyTorch 2.1).
+  bool recompute_early_stop = false;
 
   // Flash kernels; otherwise separate batched GEMMs, scale-mask-softmax and dropout.
   bool flash_attention = true;
@@ -159,6 +162,9 @@ struct Software {
   // all_gather_into_tensor). The CPU makes a view for each, and one of the whole before it where
   // gradients are scattered, and launches a copy: operators of host_time_per_kernel each.
   bool zero3_tensor_per_rank = false;
+  // Each parameter is a tensor of its own, copied into and out of the buffer that travels, and so
+  // is each gradient (FSDP2); otherwise parameters are views of one buffer (FSDP, DeepSpeed).
+  bool zero3_copies = false;
   // What a recomputed forward gathered is kept for its backward if fewer parameters than this are
   // used in between, and gathered again otherwise; 0: always kept.
   std::int64_t zero3_max_reuse_distance = 0;

@@ -103,6 +103,7 @@ PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
                                : add_kernels(issuing, layers, i, pass, more);
     if (step_.job().parallelism.zero_stage == 3) {
       sharded_.slow_beside_collectives(issuing.device, pass, segment);
+      sharded_.copy_buffers(issuing.device, pass, segment);
       issuing.chain.last = segment.last;
     }
     if (!step_.grouped()) {

@@ -69,7 +69,7 @@ void ShardedLayers::slow_beside_collectives(DeviceId device, const Pass& pass, S
   const Job& job = step_.job();
   using Among = Communication::Among;
   Time beside{};
-  if (gathers(!pass.forward)) {
+  if (gathers(!pass.forward) && job.software.zero3_prefetch_layers > 0) {
     const RankParameters bytes = gathered_layer_bytes(job, segment.layer, false);
     beside = time_of(gathered_among(!pass.forward), costs::CollectiveOp::all_gather, bytes.dense);
     if (shards_experts(bytes))
@@ -87,12 +87,33 @@ void ShardedLayers::slow_beside_collectives(DeviceId device, const Pass& pass, S
       beside += time_of(Among::copies, costs::CollectiveOp::all_reduce,
                         bytes / job.parallelism.shard_ranks());
   }
-  const Time lost = std::min(scaled(computing, slowdown - 1), scaled(beside, 1 - 1 / slowdown));
-  if (lost == Time{}) return;
-  Task task = step_.task_of(pass, device, StreamKind::compute,
-                            pass.forward ? TaskKind::forward : TaskKind::backward,
-                            step_.label("slowed by dp collectives", ""));
-  task.duration = lost;
+  lengthen(device, pass, segment, "slowed by dp collectives",
+           std::min(scaled(computing, slowdown - 1), scaled(beside, 1 - 1 / slowdown)));
+}
+
+void ShardedLayers::copy_buffers(DeviceId device, const Pass& pass, Segment& segment) {
+  const Job& job = step_.job();
+  if (!job.software.zero3_copies) return;
+  std::int64_t moved = 0;  // read and written
+  if (gathers(!pass.forward)) {
+    const std::int64_t bytes = gathered_layer_bytes(job, segment.layer, false).all();
+    moved += 2 * (bytes + bytes / job.parallelism.shard_ranks());
+  }
+  if (!pass.forward)
+    moved += 2 * job.software.precision.sharded_grad_bytes_per_parameter *
+             parameters_of(job, segment.layer, true).all();
+  if (moved == 0) return;
+  lengthen(device, pass, segment, "copies of dp buffers",
+           to_time(costs_.kernels.memory_bound({costs::MemoryOp::elementwise, Bytes{moved}}).time));
+}
+
+void ShardedLayers::lengthen(DeviceId device, const Pass& pass, Segment& segment, const char* by,
+                             Time duration) {
+  if (duration == Time{}) return;
+  Task task =
+      step_.task_of(pass, device, StreamKind::compute,
+                    pass.forward ? TaskKind::forward : TaskKind::backward, step_.label(by, ""));
+  task.duration = duration;
   segment.last = step_.add_after(segment.last, task);
 }
 

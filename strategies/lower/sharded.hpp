@@ -31,6 +31,9 @@ class ShardedLayers {
   // 1 / slowdown of its speed. Adds what that costs as a task at the end of the layer's.
   void slow_beside_collectives(DeviceId device, const Pass& pass, Segment& segment);
 
+  // zero3_copies: parameters into and out of what is gathered, gradients into what is scattered.
+  void copy_buffers(DeviceId device, const Pass& pass, Segment& segment);
+
   // Gathers and scatters of all layers, once the passes are there.
   void add_collectives();
 
@@ -47,6 +50,8 @@ class ShardedLayers {
   bool shards_experts(const RankParameters& n) const {
     return n.experts > 0 && step_.job().parallelism.expert_data_ranks() > 1;
   }
+  // A task at the end of a layer's.
+  void lengthen(DeviceId device, const Pass& pass, Segment& segment, const char* by, Time duration);
   Time time_of(Communication::Among among, costs::CollectiveOp op, std::int64_t bytes);
 
   StepBuilder& step_;

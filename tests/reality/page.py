@@ -11,8 +11,8 @@ def quantile(values, q):
     return values[low] + (at - low) * (values[high] - values[low])
 
 
-def mean_idle(p, which):
-    return statistics.mean(lane[f"{which}_idle_share"] for lane in p["beside"]["lanes"])
+def mean_idle(beside, which):
+    return statistics.mean(lane[f"{which}_idle_share"] for lane in beside["lanes"])
 
 
 def pipelined(p):
@@ -25,7 +25,9 @@ def figures(predictions, speed_ups):
         p["predicted"] = p["run"]["iteration_s"]
         p["error"] = p["predicted"] / p["measured"] - 1
         p["spread"] = (p["seconds"][-1] - p["seconds"][0]) / p["measured"]
-        p["idle"] = (mean_idle(p, "predicted"), mean_idle(p, "measured"))
+        p["idle"] = (mean_idle(p["beside"], "predicted"), mean_idle(p["beside"], "measured"))
+        if p["idle_of_steps"]:
+            p["idle"] = (p["idle"][0], statistics.median(p["idle_of_steps"]))
         p["memory"] = p["run"]["peak_memory_bytes"] / p["peak"] - 1
         actions = p["beside"]["actions"]
         p["durations"] = [abs(a["predicted_s"] / a["measured_s"] - 1) for a in actions if a["measured_s"] > 1e-3]
@@ -40,35 +42,49 @@ def figures(predictions, speed_ups):
             continue
         a, b = by_name[base], by_name[other]
         ratio = [(a[k] / a["samples"]) / (b[k] / b["samples"]) for k in ("predicted", "measured")]
-        ups.append((base, other, *ratio))
+        rounds = sorted((x / a["samples"]) / (y / b["samples"]) for x, y in zip(a["by_round"], b["by_round"]))
+        ups.append((base, other, *ratio, rounds[0], rounds[-1]))
+    first = [abs(p.get("first", p["predicted"]) / p["measured"] - 1) for p in predictions]
     return dict(median=quantile(errors, 0.5), p90=quantile(errors, 0.9), order=right / len(pairs), ups=ups,
+                first=(quantile(first, 0.5), quantile(first, 0.9)), spread=statistics.median(p["spread"] for p in predictions),
                 idle=max([abs(p["idle"][0] - p["idle"][1]) for p in predictions if pipelined(p)], default=0),
                 memory=statistics.median(abs(p["memory"]) for p in predictions),
                 durations=statistics.median(d for p in predictions for d in p["durations"]),
                 starts=statistics.median(s for p in predictions for s in p["starts"]))
 
 
+def idle_cells(p):
+    if not pipelined(p):
+        return ["", ""]
+    low, high = p["idle_of_steps"][0], p["idle_of_steps"][-1]
+    return [f"{100 * p['idle'][0]:.1f}", f"{100 * p['idle'][1]:.1f} ({100 * low:.1f} to {100 * high:.1f})"]
+
+
 def rows(predictions):
     for p in predictions:
         yield [p["case"]["name"], f"{p['predicted']:.3f}", f"{p['measured']:.3f}", f"{100 * p['error']:+.1f} %",
-               f"{100 * p['spread']:.0f} %", f"{100 * p['idle'][0]:.1f}" if pipelined(p) else "", f"{100 * p['idle'][1]:.1f}" if pipelined(p) else "",
+               f"{100 * p['spread']:.0f} %", f"{100 * (p['first'] / p['measured'] - 1):+.1f} %", *idle_cells(p),
                f"{100 * statistics.median(p['durations']):.1f} %" if p["durations"] else "",
                f"{100 * statistics.median(p['starts']):.1f} %" if p["starts"] else "",
                f"{p['run']['peak_memory_bytes'] / 2**20:.0f}", f"{p['peak'] / 2**20:.0f}"]
 
 
-HEAD = ["case", "predicted s", "measured s", "error", "spread", "idle % predicted", "measured", "durations", "starts",
-        "memory MiB predicted", "measured"]
+HEAD = ["case", "predicted s", "measured s", "error", "spread", "first error", "idle % predicted", "measured", "durations",
+        "starts", "memory MiB predicted", "measured"]
 
 
 def summary(f):
-    yield f"step time: median |error| {100 * f['median']:.1f} %, p90 {100 * f['p90']:.1f} %"
+    yield (f"step time: median |error| {100 * f['median']:.1f} %, p90 {100 * f['p90']:.1f} %; of measured steps of one case the "
+           f"slowest is {100 * f['spread']:.0f} % above the quickest (median over cases)")
+    yield (f"step time from the first profile alone, before anything was trained: median |error| {100 * f['first'][0]:.1f} %, "
+           f"p90 {100 * f['first'][1]:.1f} %")
     yield f"order of pairs by step time: {100 * f['order']:.1f} % right"
     yield f"idle shares of pipelines: at most {100 * f['idle']:.1f} points apart"
     yield f"actions: median |error| of durations {100 * f['durations']:.1f} %, of starts {100 * f['starts']:.1f} % of the step"
     yield f"peak memory: median |error| {100 * f['memory']:.1f} %"
-    for base, other, predicted, measured in f["ups"]:
-        yield f"speed-up of \"{other}\" over \"{base}\": predicted {predicted:.3f}, measured {measured:.3f} ({100 * (predicted / measured - 1):+.1f} %)"
+    for base, other, predicted, measured, low, high in f["ups"]:
+        yield (f"speed-up of \"{other}\" over \"{base}\": predicted {predicted:.3f}, measured {measured:.3f} "
+               f"({low:.3f} to {high:.3f} in single rounds), {100 * (predicted / measured - 1):+.1f} %")
 
 
 def text(predictions, f):

@@ -3,8 +3,11 @@
 
   reality.py MLLMSIM PYTHON OUT [--quick] [--page results/reality.md --picture results/pictures/reality.png]
 
-MLLMSIM is the program, PYTHON one that has torch; OUT a folder for everything in between. Nothing is adjusted between
-prediction and measurement: profile, fit, predict and train in one go.
+MLLMSIM is the program, PYTHON one that has torch; OUT a folder for everything in between. In one go: profile, fit,
+predict (which settles cuts and batches), and train in rounds with a further profile after each, since the machine's
+speed drifts by more than the errors of interest. The last prediction is from all profiles; no measured step is in it.
+
+--refit does that last part again from what OUT holds, with the program as it is: nothing is measured.
 """
 import argparse
 import json
@@ -19,12 +22,22 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import cases as all_cases  # noqa: E402
+import page  # noqa: E402
 
 STARTED = time.time()
+PROFILED_STEPS = 2
 
 
 def say(text):
     print(f"[{time.time() - STARTED:5.0f} s] {text}", file=sys.stderr, flush=True)
+
+
+def blocks_per_stage(case, cut):
+    """Transformer blocks in each stage of a cut that counts all layers (model.py's order)."""
+    llm, vit = case["model"]["llm"]["num_hidden_layers"], case["model"].get("vit", {}).get("num_hidden_layers", 0)
+    first = vit + 3 if vit else 1  # behind the encoder's embedding, its blocks, the projector and the embedding
+    blocks = [*range(1, vit + 1), *range(first, first + llm)]
+    return [sum(a <= b < z for b in blocks) for a, z in zip(cut, cut[1:])]
 
 
 class Reality:
@@ -32,7 +45,7 @@ class Reality:
         self.options = options
         self.out = pathlib.Path(options.out).resolve()
         self.out.mkdir(parents=True, exist_ok=True)
-        self.rounds, self.steps = (1, 2) if options.quick else (2, 2)
+        self.rounds, self.steps = (1, 2) if options.quick else (4, 2)
         self.cases = all_cases.CASES[::4] if options.quick else all_cases.CASES
 
     def mllmsim(self, *arguments):
@@ -66,23 +79,43 @@ class Reality:
             sys.exit(f"a worker failed: see {out}.0.err and {out}.1.err")
         return [[json.loads(line) for line in open(f"{out}.{rank}")] for rank in (0, 1)]
 
-    def calibrate(self):
-        jobs = [dict(name="gloo", kind="gloo", sizes=all_cases.GLOO_SIZES)]
+    def calibration_jobs(self, turn):
+        """One pass over everything that is measured for the calibration."""
+        jobs = [dict(name="profiler", kind="profiler", repeats=8),
+                dict(name="gloo", kind="gloo", sizes=all_cases.GLOO_SIZES)]
         for p in all_cases.PROFILES:
             tiles = p.get("tiles", [0] * len(p["batches"]))
             batches = [dict(groups=g, tiles=t) for g, t in zip(p["batches"], tiles)]
-            jobs.append(dict(name=p["name"], kind="profile", spec=p["spec"], batches=[batches], steps=3,
-                             trace=str(self.out / f"profile.{p['name']}")))
-        lines = self.workers(jobs, "calibrate")[0][0]["lines"]
-        (self.out / "gloo.jsonl").write_text(
-            "\n".join(json.dumps(line) for line in [{"header": {"source": "gloo, two ranks"}}] + lines) + "\n")
+            jobs.append(dict(name=p["name"], kind="profile", spec=p["spec"], batches=[batches], steps=PROFILED_STEPS,
+                             trace=str(self.out / f"profile.{p['name']}.{turn}")))
+        return jobs
+
+    def keep_calibration(self, results):
+        """Adds what passes measured to what there is; the profiles are files already."""
+        kept = self.out / "raw.json"
+        raw = json.loads(kept.read_text()) if kept.exists() else dict(lines=[], profiler_us=[])
+        for r in results:
+            if r["name"] == "gloo":
+                raw["lines"] += r["lines"]
+            if r["name"] == "profiler":
+                raw["profiler_us"].append(r["us"])
+        kept.write_text(json.dumps(raw))
+
+    def calibrate(self):
+        for old in [*self.out.glob("profile.*.json"), *self.out.glob("raw.json")]:
+            old.unlink()
+        self.keep_calibration(self.workers(self.calibration_jobs(0), "calibrate")[0])
         self.fit()
 
     def fit(self):
+        """To all that was measured so far."""
+        kept = json.loads((self.out / "raw.json").read_text())
         raw = self.out / "gloo.jsonl"
-        traces = [self.out / f"profile.{p['name']}.{i}.json" for p in all_cases.PROFILES for i in range(3)]
+        raw.write_text("\n".join(json.dumps(line) for line in
+                                 [{"header": {"source": "microbenchmarks of two ranks"}}] + kept["lines"]) + "\n")
+        traces = sorted(self.out.glob("profile.*.*.*.json"))
         self.mllmsim("calibrate", "import", "kineto", *traces, "--source", "profile of one rank, both busy",
-                     "--out", self.out / "profile.jsonl")
+                     "--profiler-us", statistics.median(kept["profiler_us"]), "--out", self.out / "profile.jsonl")
         self.calibration = self.out / "calibration.json"
         fit = self.mllmsim("calibrate", "fit", self.out / "profile.jsonl", raw, "--gpu", "cpu-core",
                            "--describe", "a core of this machine", "--out", self.calibration)
@@ -125,10 +158,12 @@ class Reality:
         lines += ["[strategy]"] + [f"{k} = {json.dumps(v)}" for k, v in strategy.items()]
         return "\n".join(lines) + "\n"
 
-    def predict(self, case):
+    def predict(self, case, folder="first"):
         """Everything that the trainer shall do and the page shall compare, before anything is trained."""
         slug = re.sub(r"[^a-z0-9]+", "-", case["name"].lower()).strip("-")
-        file, directory, batches = self.out / f"{slug}.toml", self.out / slug, self.out / f"{slug}.batches.jsonl"
+        (self.out / folder).mkdir(exist_ok=True)
+        directory = self.out / folder / slug
+        file, batches = directory.with_suffix(".toml"), directory.with_suffix(".batches.jsonl")
         file.write_text(self.scenario(case))
         run = json.loads(self.mllmsim("run", file, "-o", directory, "--batches", batches, "--json").stdout)["runs"][0]
         replicas = {}
@@ -162,35 +197,51 @@ class Reality:
         return ends
 
     def train(self, predictions):
+        """Rounds over all cases, with a pass of the calibration after each: the machine drifts."""
         jobs = []
         for number in range(self.rounds):
             jobs += [dict(p["job"], memory=number == 0) for p in predictions]
-        self.collect(predictions, self.workers(jobs, "train"))
+            jobs += self.calibration_jobs(number + 1)
+        ranks = self.workers(jobs, "train")
+        self.keep_calibration(ranks[0])
+        self.collect(predictions, ranks)
 
     def collect(self, predictions, ranks):
         for p in predictions:
             found = [[r for r in rank if r["name"] == p["case"]["name"]] for rank in ranks]
-            steps = []
+            rounds = []
             for results in zip(*[f for f in found if f]):
-                for same in zip(*[r["steps"] for r in results]):
-                    steps.append(dict(seconds=max(s["end"] for s in same) - min(s["start"] for s in same), ranks=same))
+                rounds.append([dict(seconds=max(s["end"] for s in same) - min(s["start"] for s in same), ranks=same)
+                               for same in zip(*[r["steps"] for r in results])])
+            steps = sum(rounds, [])
             p["seconds"] = sorted(s["seconds"] for s in steps)
+            p["by_round"] = [statistics.median(s["seconds"] for s in r) for r in rounds]
             p["measured"] = statistics.median(p["seconds"])
             p["peak"] = max(r["peak_bytes"] for f in found for r in f if "peak_bytes" in r)
             typical = min(steps, key=lambda s: abs(s["seconds"] - p["measured"]))
+            p["idle_of_steps"] = sorted(page.mean_idle(self.beside(p, self.write_trace("step", s)), "measured")
+                                        for s in steps if page.pipelined(p))
             p["trace"] = self.write_trace(p["slug"], typical)
-            beside = self.mllmsim("compare", p["directory"], "--trace", p["trace"], "--json").stdout
-            p["beside"] = json.loads(beside)
+            p["beside"] = self.beside(p, p["trace"])
+
+    def beside(self, prediction, trace):
+        return json.loads(self.mllmsim("compare", prediction["directory"], "--trace", trace, "--json").stdout)
 
     def predict_again(self, before):
-        """With the program as it is now, from the kept profile, what was trained then."""
-        after = self.predict(before["case"])
-        for key in ("cut", "batches"):
-            if after["job"].get(key) != before["job"].get(key):
-                sys.exit(f"{before['case']['name']}: another {key} than was trained; measure anew")
-        for key in ("seconds", "measured", "peak", "trace"):
+        """What was trained, predicted from all that was measured for the calibration and with the program as it is now.
+
+        The trainer got its cut from the first prediction: where the search now finds another, it is given that one."""
+        case = before["case"]
+        after = self.predict(case, "again")
+        if after["job"].get("cut") != before["job"].get("cut"):
+            say(f"{case['name']}: the search now finds another cut than was trained; predicted is the one trained")
+            after = dict(self.predict(dict(case, cut=blocks_per_stage(case, before["job"]["cut"])), "again"), case=case)
+        after["first"] = before.get("first", before["run"]["iteration_s"])
+        if any(after["job"].get(key) != before["job"].get(key) for key in ("cut", "batches")):
+            sys.exit(f"{case['name']}: cannot predict what was trained; measure anew")
+        for key in ("seconds", "by_round", "idle_of_steps", "measured", "peak", "trace"):
             after[key] = before[key]
-        after["beside"] = json.loads(self.mllmsim("compare", after["directory"], "--trace", after["trace"], "--json").stdout)
+        after["beside"] = self.beside(after, after["trace"])
         return after
 
     def write_trace(self, slug, step):
@@ -218,22 +269,24 @@ def main():
     reality = Reality(options)
     kept = reality.out / "measured.json"
     if not options.again and not options.refit:
-        say("profile and microbenchmark")
+        say("profile and microbenchmarks")
         reality.calibrate()
         say("predict")
         predictions = [reality.predict(case) for case in reality.cases]
         say(f"train {len(predictions)} cases, {reality.rounds} rounds of {reality.steps} steps")
         reality.train(predictions)
-        minutes = (time.time() - STARTED) / 60
-        kept.write_text(json.dumps(dict(minutes=minutes, rounds=reality.rounds, steps=reality.steps,
-                                        predictions=predictions), default=str))
+        kept.write_text(json.dumps(dict(minutes=(time.time() - STARTED) / 60, rounds=reality.rounds,
+                                        steps=reality.steps, predictions=predictions), default=str))
     everything = json.loads(kept.read_text())
-    if options.refit:
+    if not options.again:
+        say("fit and predict from all profiles")
         reality.fit()
         everything["predictions"] = json.loads(
             json.dumps([reality.predict_again(p) for p in everything["predictions"]], default=str))
+        (reality.out / "predicted.json").write_text(json.dumps(everything))
+    else:
+        everything = json.loads((reality.out / "predicted.json").read_text())
     predictions = everything["predictions"]
-    import page
     figures = page.figures(predictions, all_cases.SPEED_UPS)
     figures.update({key: everything[key] for key in ("minutes", "rounds", "steps")})
     print(page.text(predictions, figures))

@@ -3,7 +3,7 @@
   worker.py RANK RANKS STORE JOBS OUT
 
 JOBS is a list of jobs in JSON, each a case of cases.py as written out by reality.py:
-  {"name", "spec", "kind": "single" | "pipeline" | "ddp" | "fsdp" | "profile" | "gloo", "cut": [first layer of each stage, ..., layers],
+  {"name", "spec", "kind": "single" | "pipeline" | "ddp" | "fsdp" | "profile" | "profiler" | "gloo", "cut": [first layer of each stage, ..., layers],
    "chunks": stages per rank, "batches": [replica][{"groups": [[length, count]], "tiles"}], "steps", "trace": file}
 Every rank runs every job, one after the other; ranks that have no part in one wait. OUT gets a line per job: for each
 step its seconds (from a barrier to when the last rank has updated its parameters), and of the last step the spans of
@@ -24,6 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import model
 
+HEAP_BYTES = 2 << 30
 SCHEDULES = {"1f1b": Schedule1F1B, "interleaved": ScheduleInterleaved1F1B, "zero-bubble": ScheduleInterleavedZeroBubble}
 
 
@@ -159,6 +160,52 @@ def peak_bytes(step, held):
     return held + most
 
 
+def held_bytes(trainer, optimizer):
+    """Of tensors between steps: this rank's parameters and moments, and DDP's buckets."""
+    def local(tensor):  # FSDP2's are DTensors, whose size is that of all ranks' together
+        return (tensor.to_local() if hasattr(tensor, "to_local") else tensor).numel() * 4
+
+    parameters = [p for m in trainer.modules for p in m.parameters()]
+    held = sum(map(local, parameters))
+    held += sum(local(t) for s in optimizer.state.values() for t in s.values() if t.dim() > 0)
+    if getattr(trainer, "kind", "") == "ddp":
+        held += sum(local(p) for p in parameters if p.requires_grad)
+    return held
+
+
+def recorded():
+    """A profiler of this rank's operators with their shapes."""
+    return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True)
+
+
+def profiler_us(job, rank):
+    """What the profiler adds for each operator it records: steps of a model too small to compute, with it and without."""
+    spec = {"llm": dict(num_hidden_layers=8, hidden_size=64, num_attention_heads=1, intermediate_size=64, vocab_size=64,
+                        max_position_embeddings=64)}
+    stage = model.Stage(spec, 0, len(model.layers_of(spec)))
+    batch = model.make_batch(spec, [(8, 1)])
+
+    def step():
+        for _ in range(10):
+            model.loss_of(stage(batch=batch), batch).backward()
+
+    def seconds():
+        start = time.monotonic()
+        step()
+        return time.monotonic() - start
+
+    step()
+    plain, with_it = [], []
+    for _ in range(job["repeats"]):
+        plain.append(seconds())
+        with recorded() as p:
+            with_it.append(seconds())
+        operators = sum(e.name() != "[memory]" for e in p.profiler.kineto_results.events())
+    dist.barrier()
+    added = min(with_it) - min(plain)
+    return {"name": job["name"], "rank": rank, "us": max(0, added / operators * 1e6)}
+
+
 def profile(job, rank):
     """Steps of a whole model on each rank at once; the first rank's are recorded with shapes."""
     spec = job["spec"]
@@ -175,12 +222,12 @@ def profile(job, rank):
     step()
     for index in range(job["steps"]):
         dist.barrier()
-        if rank > 0 and not job.get("alone"):
+        if rank > 0:
             step()
-        elif rank == 0:
-            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True) as p:
-                step()
-            p.export_chrome_trace(f"{job['trace']}.{index}.json")
+            continue
+        with recorded() as p:
+            step()
+        p.export_chrome_trace(f"{job['trace']}.{index}.json")
     dist.barrier()
     return None
 
@@ -195,8 +242,43 @@ def timed(function, repeats):
     return sorted(out)[len(out) // 2]
 
 
+def optimizers():
+    """AdamW over matrices of a model's size: a trace does not say how large the tensors of a list are."""
+    lines = []
+    for matrices in (1, 3, 10, 30, 60):
+        tensors = [torch.nn.Parameter(torch.zeros(512, 1024)) for _ in range(matrices)]
+        for t in tensors:
+            t.grad = torch.zeros_like(t)
+        optimizer = torch.optim.AdamW(tensors, lr=1e-4, fused=True)
+        optimizer.step()
+        values = sum(t.numel() for t in tensors)
+        # Parameter and two moments read and written, the gradient read.
+        lines.append({"part": "memory_bound", "op": "optimizer", "bytes": 7 * 4 * values,
+                      "us": timed(optimizer.step, 5) * 1e6})
+    return lines
+
+
+def slowed_product():
+    """Products while gradients are reduced: gloo's threads run on the rank's own core."""
+    data = torch.zeros(1 << 22)
+    a, b = torch.ones(512, 512), torch.ones(512, 2048)
+
+    def products():
+        for _ in range(20):
+            torch.mm(a, b)
+
+    def both():
+        work = dist.all_reduce(data, async_op=True)
+        products()
+        work.wait()
+
+    alone, reduce, together = (timed(f, 9) for f in (products, lambda: dist.all_reduce(data), both))
+    lost = min(0.95, max(0.0, (together - alone) / reduce))  # of a second, for each of communication
+    return {"part": "overlap", "slowdown": 1 / (1 - lost)}
+
+
 def gloo(job, rank):
-    """Collectives and messages of two ranks, as lines of raw measurements; sizes in bytes."""
+    """Collectives, messages and the optimizer of two ranks, as lines of raw measurements; sizes in bytes."""
     lines = []
     for size in job["sizes"]:
         whole = torch.zeros(size // 4)
@@ -216,6 +298,7 @@ def gloo(job, rank):
             lines.append({"part": "collective", "op": op, "ranks": 2, "nodes": 1, "bytes": size, "us": us})
         us = timed(there_and_back, repeats) / 2 * 1e6
         lines.append({"part": "p2p", "same_node": True, "bytes": size, "us": us})
+    lines += optimizers() + [slowed_product()]
     return {"name": job["name"], "rank": rank, "lines": lines}
 
 
@@ -227,6 +310,8 @@ def run(job, rank, ranks):
         return profile(job, rank)
     if job["kind"] == "gloo":
         return gloo(job, rank)
+    if job["kind"] == "profiler":
+        return profiler_us(job, rank)
     if alone and rank > 0:
         for _ in range(job["steps"] + 3):
             dist.barrier()
@@ -252,9 +337,7 @@ def run(job, rank, ranks):
     dist.barrier()
     out = {"name": job["name"], "rank": rank, "seconds": seconds, "steps": spread}
     if job.get("memory"):
-        held = sum(p.numel() * 4 for m in trainer.modules for p in m.parameters())
-        held += sum(t.numel() * 4 for s in optimizer.state.values() for t in s.values() if t.dim() > 0)
-        out["peak_bytes"] = peak_bytes(step, held)
+        out["peak_bytes"] = peak_bytes(step, held_bytes(trainer, optimizer))
     dist.barrier()
     return out
 
@@ -263,6 +346,8 @@ def main():
     rank, ranks = int(sys.argv[1]), int(sys.argv[2])
     os.sched_setaffinity(0, {rank % os.cpu_count()})
     torch.set_num_threads(1)
+    # Pages are touched once, not in the middle of whatever first needs them (malloc keeps what it has: reality.py).
+    torch.empty(HEAP_BYTES // 4).fill_(0)
     dist.init_process_group("gloo", init_method=f"file://{sys.argv[3]}", rank=rank, world_size=ranks)
     with open(sys.argv[4]) as f:
         jobs = json.load(f)

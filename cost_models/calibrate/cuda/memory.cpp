@@ -71,7 +71,8 @@ Kernel memory_kernel(const MemoryTask& t) {
       return elementwise_kernel(t.rows * t.row_length, t.activation);
     case costs::MemoryOp::activation:
       return elementwise_kernel(t.rows * t.row_length, true);
-    case costs::MemoryOp::activation_backward:  // two tensors in, one out, as an addition
+    case costs::MemoryOp::activation_backward:
+    case costs::MemoryOp::cross_entropy_backward:  // two tensors in, one out, as an addition
       return elementwise_kernel(t.rows * t.row_length, false);
     case costs::MemoryOp::norm:
       return norm_kernel(rows, row_length, false);

@@ -153,12 +153,13 @@ Kernel memory_kernel(const MemoryTask& t) {
   if (t.op == costs::MemoryOp::optimizer) return adam_kernel(t.rows * t.row_length);
   Operands operands{random_matrix(t.rows, t.row_length), {}, Matrix(t.rows, t.row_length)};
   if (t.op == costs::MemoryOp::elementwise || t.op == costs::MemoryOp::activation_backward ||
-      t.op == costs::MemoryOp::norm_backward)
+      t.op == costs::MemoryOp::cross_entropy_backward || t.op == costs::MemoryOp::norm_backward)
     operands.b = operands.a;
   switch (t.op) {
     case costs::MemoryOp::elementwise:
     case costs::MemoryOp::activation:
-    case costs::MemoryOp::activation_backward:  // as an addition: it is not written out here
+    case costs::MemoryOp::activation_backward:
+    case costs::MemoryOp::cross_entropy_backward:  // as an addition: it is not written out here
       if (!t.activation && t.op != costs::MemoryOp::activation)
         return with_state(std::move(operands), [](Operands& o) { o.c = o.a + o.b; });
       return with_state(std::move(operands), [](Operands& o) {  // GELU, tanh form

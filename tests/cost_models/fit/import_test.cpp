@@ -179,6 +179,27 @@ TEST(ImportKineto, AttentionOfACpuIsCausalIfItSaysSo) {
   EXPECT_EQ(raw.attention[0].kernel, (Attention{{{128, 2}}, 6, 6, 64, true, false}));
 }
 
+// What the profiler takes for each operator: a product lies inside a linear layer, so 2 of them; the
+// weight gradient has autograd's around it, the embedding's gradient itself alone (what it zeroes is
+// an operator of its own).
+TEST(ImportKineto, TheProfilersOwnTimeIsTakenOff) {
+  const RawData raw = parse_kineto(kCpuTrace, "t.json", {8, 3});
+  EXPECT_NEAR(raw.gemm[1].time.value, (100 - 2 * 3) * 1e-6, 1e-12);
+  EXPECT_NEAR(raw.gemm[0].time.value, (60 - 2 * 3) * 1e-6, 1e-12);
+  EXPECT_NEAR(raw.memory_bound[0].time.value, (18 - 3) * 1e-6, 1e-12);
+  EXPECT_NEAR(parse_kineto(kCpuTrace, "t.json", {8, 500}).gemm[1].time.value, 20e-6, 1e-12);
+}
+
+TEST(ImportKineto, SumsThatAttentionClearsForItselfAreItsOwn) {
+  const RawData raw = parse_kineto(R"({"traceEvents": [
+ {"cat":"cpu_op","tid":1,"name":"aten::_scaled_dot_product_flash_attention_for_cpu","ts":0,"dur":90,"args":{"External id":1,"Input Dims":[[2,6,128,64],[2,6,128,64],[2,6,128,64],[],[],[],[]],"Concrete Inputs":["","","","0.","True","",""],"Input type":["float","float","float"]}},
+ {"cat":"cpu_op","tid":1,"name":"aten::fill_","ts":5,"dur":20,"args":{"External id":2,"Input Dims":[[2,6,128,64],[]],"Input type":["float",""]}}
+]})",
+                                   "t.json");
+  ASSERT_EQ(raw.attention.size(), 1u);
+  EXPECT_NEAR(raw.attention[0].time.value, 90e-6, 1e-12);
+}
+
 TEST(ImportKineto, GarbageIsTheUsersFault) {
   EXPECT_EQ(problem_of([] { parse_kineto("[1, 2", "t.json"); }).substr(0, 11), "t.json:1:6:");
   EXPECT_EQ(problem_of([] { parse_kineto("{}", "t.json"); }),

@@ -35,11 +35,14 @@ TEST(SizeCurve, GoesOnAtTheLastBandwidth) {  // 9 MB in 9 ms between the last tw
   EXPECT_NEAR(kCurve.at(1.1e7).value, 1.1e-2, 1e-9);
 }
 
-TEST(SizeCurve, EqualSizesBecomeTheirGeometricMeanAndFallsAreLevelled) {
-  const SizeCurve c = size_curve({{1e3, {1e-6}}, {1e3, {4e-6}}, {1e4, {1e-6}}}, Seconds{});
-  ASSERT_EQ(c.points.size(), 2u);
+TEST(SizeCurve, EqualSizesBecomeTheirGeometricMeanAndSoDoFalls) {
+  const SizeCurve c =
+      size_curve({{1e3, {1e-6}}, {1e3, {4e-6}}, {1e4, {3e-6}}, {1e5, {6e-6}}, {1e6, {1.5e-6}}}, {});
+  ASSERT_EQ(c.points.size(), 4u);
   EXPECT_NEAR(c.points[0].time.value, 2e-6, 1e-15);
-  EXPECT_NEAR(c.points[1].time.value, 2e-6, 1e-15);
+  for (std::size_t i : {1u, 2u, 3u})
+    EXPECT_NEAR(c.points[i].time.value, 3e-6, 1e-15);  // 3, 6 and 1.5
+  EXPECT_NEAR(c.at(2e6).value, 6e-6, 1e-15);           // a level end has one bandwidth
 }
 
 TEST(SizeCurve, CoverageTellsPointsFromGaps) {

@@ -52,6 +52,23 @@ TEST(RecomputeModules, OldMegatronLeftFlashAttentionAlone) {
   EXPECT_TRUE(cost_with(llama_like(), software, Recompute::selective).recompute.empty());
 }
 
+// The residual's addition keeps nothing, so the product before it need not be there; dropout's mask
+// must, and with it all that comes before.
+TEST(FullRecompute, OfPyTorchStopsBeforeTheLastProduct) {
+  const auto again = [](bool early_stop, bool dropout) {
+    Software software;
+    software.host_time_per_kernel = {};
+    software.recompute_early_stop = early_stop;
+    software.dropout = dropout;
+    return cost_with(swiglu_model(), software, Recompute::full);
+  };
+  const LayerCost whole = again(false, false), stopped = again(true, false);
+  ASSERT_EQ(whole.recompute.size(), whole.forward.size());
+  ASSERT_EQ(stopped.recompute.size() + 2, whole.recompute.size());
+  EXPECT_EQ(stopped.recompute.back().name, "swiglu");
+  EXPECT_EQ(again(true, true).recompute.size(), again(false, true).recompute.size());
+}
+
 // Gate and up, their product, and the normalised input, 2 bytes each.
 TEST(RecomputeModules, AnMlpRunsAgainWithTheNormThatItsLinearLayerHolds) {
   const Selective run(llama_like(), {RecomputeModule::mlp});

@@ -124,6 +124,9 @@ TEST(Collectives, ShardedLayersInPiecesTakeLonger) {
   job.software.zero3_prefetch_layers = 0;
   const Time serial = span();
   EXPECT_GT(serial, ahead);
+  job.software.zero3_copies = true;
+  EXPECT_GT(span(), serial);
+  job.software.zero3_copies = false;
   job.software.zero3_collectives_per_layer = 4;
   const Time in_pieces = span();
   EXPECT_GT(in_pieces, serial);
