@@ -50,6 +50,7 @@ void each_memory_field(Software& s, F field) {
         "estimate: 16 NCCL channels, ring and tree, 9.2 MiB of buffers per connection");
   field("expandable_segments", m.allocator.expandable_segments, kAllocator);
   field("max_split_size", m.allocator.max_split_size, kAllocator);
+  field("per_process_memory_fraction", m.allocator.memory_fraction, kAllocator, Range{0, 1});
   field("garbage_collection_threshold", m.allocator.garbage_collection_threshold, kAllocator,
         Range{0, 1});
   field("memory_reserve", s.memory_reserve, "assumption: nothing else is on the GPU");

@@ -39,15 +39,17 @@ std::optional<CachingAllocator::Block> CachingAllocator::allocate(Bytes request)
   check(request.value > 0, "an allocation has bytes");
   const std::int64_t size = round_up(request.value, kRound);
   const bool small = size <= kSmallRequest;
-  ++allocations_;
+  ++searches_[small ? 1 : 0];
   Block block = find(size, small);
   if (block == kNone) {
-    if (settings_.garbage_collection_threshold > 0) collect_garbage();
+    if (settings_.memory_fraction > 0 && settings_.garbage_collection_threshold > 0)
+      collect_garbage();
     block = new_segment(size, small);
     if (block == kNone && release_large_enough(size, small)) block = new_segment(size, small);
     if (block == kNone) {
       ++retries_;
-      if (release_unused()) block = new_segment(size, small);
+      release_unused();
+      block = new_segment(size, small);
     }
     if (block == kNone) return std::nullopt;
   }
@@ -60,32 +62,42 @@ std::optional<CachingAllocator::Block> CachingAllocator::allocate(Bytes request)
 
 void CachingAllocator::free(Block block) {
   nodes_[block].used = false;
-  nodes_[block].freed_at = allocations_;
   allocated_ -= nodes_[block].size;
   insert(merged(block));
 }
 
 // Best fit. Blocks above max_split_size are for requests of that size, and no more than 20 MiB
-// larger. The free end of an expandable segment counts with all it can grow by, so others go first.
+// larger. A block of an expandable segment counts with the unmapped memory behind it.
 CachingAllocator::Block CachingAllocator::find(std::int64_t size, bool small) {
   Pool& pool = pool_of(small);
-  Pool::Place at = pool.lower_bound({size, -1, 0});
-  if (at == Pool::end()) return kNone;
-  if (settings_.expandable_segments) {
-    const auto grows = [&](const FreeBlock& f) {
-      const Block next = nodes_[f.block].next;
-      return next != kNone && !nodes_[next].mapped;
-    };
-    const Pool::Place next = pool.next(at);
-    if (grows(pool[at]) && next != Pool::end() && !grows(pool[next])) at = next;
-    return take(pool, at);
+  if (settings_.expandable_segments) return find_with_room(pool, size);
+  const Pool::Place at = pool.lower_bound({size, -1, 0});
+  FreeBlock best = at == Pool::end() ? FreeBlock{} : pool[at];
+  if (latest_ != kNone && nodes_[latest_].small == small && nodes_[latest_].size >= size) {
+    const FreeBlock latest{nodes_[latest_].size, nodes_[latest_].address, latest_};
+    if (best.block == kNone || latest < best) best = latest;
   }
-  if (size < split_below_ && pool[at].size >= split_below_) return kNone;
-  if (size >= split_below_ && pool[at].size >= size + kLargeSegment) return kNone;
-  return take(pool, at);
+  if (best.block == kNone) return kNone;
+  if (size < split_below_ && best.size >= split_below_) return kNone;
+  if (size >= split_below_ && best.size >= size + kLargeSegment) return kNone;
+  if (best.block == latest_)
+    latest_ = kNone;
+  else
+    pool.erase(at);
+  return best.block;
 }
 
-CachingAllocator::Block CachingAllocator::take(Pool& pool, Pool::Place at) {
+CachingAllocator::Block CachingAllocator::find_with_room(Pool& pool, std::int64_t size) {
+  store_latest();
+  Pool::Place at = pool.lower_bound({size, -1, 0});
+  if (at == Pool::end()) return kNone;
+  const auto with_room = [&](const FreeBlock& f) {
+    const Block next = nodes_[f.block].next;
+    return f.size + (next != kNone && !nodes_[next].mapped ? nodes_[next].size : 0);
+  };
+  for (Pool::Place next = pool.next(at);
+       next != Pool::end() && with_room(pool[next]) < with_room(pool[at]); next = pool.next(at))
+    at = next;
   const Block block = pool[at].block;
   pool.erase(at);
   return block;
@@ -123,7 +135,8 @@ CachingAllocator::Block CachingAllocator::new_segment(std::int64_t size, bool sm
   return make(node);
 }
 
-// Maps pages at the first place where free and unmapped memory side by side are enough.
+// Maps pages at the first place where free and unmapped memory side by side are enough; what was
+// mapped before one of its holes would not fit stays.
 CachingAllocator::Block CachingAllocator::expand(std::int64_t size, bool small) {
   Block& tail = unmapped_tail_[small ? 1 : 0];
   if (tail == kNone) {
@@ -136,44 +149,54 @@ CachingAllocator::Block CachingAllocator::expand(std::int64_t size, bool small) 
     tail = make(node);
     ++segments_;
   }
-  const Block unmapped = find_expandable(size, small);
-  const Block before = nodes_[unmapped].previous;
-  const bool joins = before != kNone && !nodes_[before].used && nodes_[before].mapped;
-  const std::int64_t missing = size - (joins ? nodes_[before].size : 0);
-  const std::int64_t bytes = std::min(round_up(missing, page(small)), nodes_[unmapped].size);
+  Block block = find_expandable(size, small);
+  if (!nodes_[block].mapped) block = map(block, size);
+  while (block != kNone && nodes_[block].size < size)
+    block = map(nodes_[block].next, size - nodes_[block].size);
+  if (block != kNone) erase(block);
+  return block;
+}
+
+// So much of the front of a hole, in whole pages, and puts it into its pool with its neighbours.
+CachingAllocator::Block CachingAllocator::map(Block hole, std::int64_t size) {
+  const std::int64_t bytes = std::min(round_up(size, page(nodes_[hole].small)), nodes_[hole].size);
   if (reserved_ + bytes > limit_) return kNone;
   reserve(bytes);
-  Node& hole = nodes_[unmapped];
-  Block block = unmapped;
-  if (bytes < hole.size) {  // the front of the hole is mapped now
-    Node mapped = hole;
+  Block block = hole;
+  if (bytes < nodes_[hole].size) {
+    Node mapped = nodes_[hole];
     mapped.size = bytes;
     mapped.mapped = true;
-    mapped.next = unmapped;
-    hole.address += bytes;
-    hole.size -= bytes;
+    mapped.next = hole;
     block = make(mapped);
-    nodes_[unmapped].previous = block;
-    if (before != kNone) nodes_[before].next = block;
+    nodes_[hole].address += bytes;
+    nodes_[hole].size -= bytes;
+    nodes_[hole].previous = block;
+    if (mapped.previous != kNone) nodes_[mapped.previous].next = block;
   } else {
-    hole.mapped = true;
+    nodes_[hole].mapped = true;
   }
-  return merged(block);
+  block = merged(block);
+  insert(block);
+  return block;
 }
 
 CachingAllocator::Block CachingAllocator::find_expandable(std::int64_t size, bool small) const {
   const Block tail = unmapped_tail_[small ? 1 : 0];
-  Block first = tail, best = tail;
+  Block first = tail;
   while (nodes_[first].previous != kNone) first = nodes_[first].previous;
+  const auto room_from = [&](Block b) {
+    std::int64_t room = 0;
+    for (; room < size && b != kNone && !nodes_[b].used; b = nodes_[b].next) room += nodes_[b].size;
+    return room;
+  };
   for (Block b = first; b != kNone; b = nodes_[b].next) {
     if (nodes_[b].mapped) continue;
     const Block before = nodes_[b].previous;
-    const bool joins = before != kNone && !nodes_[before].used && nodes_[before].mapped;
-    if (nodes_[b].size + (joins ? nodes_[before].size : 0) < size) continue;
-    best = b;
-    break;
+    const Block start = before != kNone && !nodes_[before].used ? before : b;
+    if (room_from(start) >= size) return start;
   }
-  return best;
+  return tail;
 }
 
 // With its free neighbours, which leave their pool.
@@ -196,17 +219,28 @@ void CachingAllocator::absorb(Block into, Block other) {
   const Node& b = nodes_[other];
   a.size += b.size;
   a.next = b.next;
-  a.freed_at = std::max(a.freed_at, b.freed_at);
   if (b.next != kNone) nodes_[b.next].previous = into;
   unused_.push_back(other);
 }
 
 void CachingAllocator::insert(Block block) {
-  const Node& n = nodes_[block];
-  pool_of(n.small).insert({n.size, n.address, block});
+  store_latest();
+  nodes_[block].free_since = searches_[nodes_[block].small ? 1 : 0];
+  latest_ = block;
+}
+
+void CachingAllocator::store_latest() {
+  if (latest_ == kNone) return;
+  const Node& n = nodes_[latest_];
+  pool_of(n.small).insert({n.size, n.address, latest_});
+  latest_ = kNone;
 }
 
 void CachingAllocator::erase(Block block) {
+  if (block == latest_) {
+    latest_ = kNone;
+    return;
+  }
   const Node& n = nodes_[block];
   Pool& pool = pool_of(n.small);
   const Pool::Place at = pool.lower_bound({n.size, n.address, block});
@@ -255,6 +289,7 @@ void CachingAllocator::unmap(Block block) {
 // Oversized blocks that nobody uses: the smallest that is enough, or the largest together.
 bool CachingAllocator::release_large_enough(std::int64_t size, bool small) {
   if (settings_.max_split_size.value == 0 || settings_.expandable_segments) return false;
+  store_latest();
   Pool& pool = pool_of(small);
   const std::int64_t wanted = std::max(size, split_below_);
   const Pool::Place at = pool.lower_bound({wanted, -1, 0});
@@ -270,8 +305,8 @@ bool CachingAllocator::release_large_enough(std::int64_t size, bool small) {
   return released >= wanted;
 }
 
-bool CachingAllocator::release_unused() {
-  const std::int64_t before = reserved_;
+void CachingAllocator::release_unused() {
+  store_latest();
   for (Pool& pool : pools_) {
     for (const FreeBlock& f : pool.all())  // releasing changes the pool
       if (settings_.expandable_segments)
@@ -279,27 +314,28 @@ bool CachingAllocator::release_unused() {
       else if (nodes_[f.block].previous == kNone && nodes_[f.block].next == kNone)
         release(f.block);
   }
-  return reserved_ < before;
 }
 
 void CachingAllocator::collect_garbage() {
   const auto threshold = static_cast<std::int64_t>(settings_.garbage_collection_threshold *
                                                    static_cast<double>(limit_));
   if (reserved_ <= threshold) return;
+  store_latest();
   const std::int64_t target = reserved_ - threshold;
   const auto whole = [&](const FreeBlock& f) {
     return nodes_[f.block].previous == kNone && nodes_[f.block].next == kNone;
   };
+  const auto age_of = [&](const FreeBlock& f) { return searches_[0] - nodes_[f.block].free_since; };
   std::int64_t reclaimed = 0;
   for (bool freed = true; freed && reclaimed < target;) {
     freed = false;
     std::int64_t age = 0, count = 0;
     const std::vector<FreeBlock> free = pools_[0].all();
     for (const FreeBlock& f : free)
-      if (whole(f)) age += allocations_ - nodes_[f.block].freed_at, ++count;
+      if (whole(f)) age += age_of(f), ++count;
     if (count == 0) return;
     for (const FreeBlock& f : free)
-      if (whole(f) && (allocations_ - nodes_[f.block].freed_at) * count >= age) {
+      if (whole(f) && age_of(f) * count >= age) {
         reclaimed += f.size;
         release(f.block);
         freed = true;

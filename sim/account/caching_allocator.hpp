@@ -18,9 +18,11 @@
 // enough for the request, then every segment without a used block (a retry, which costs a
 // synchronisation); if it still does not fit, the allocation fails. garbage_collection_threshold
 // releases segments that were not used for longer than the average before that, once reserved
-// memory is above that share of the limit.
+// memory is above that share of the limit, if a memory fraction is set.
 //
-// Left out: several streams, CUDA graphs' private pools, roundup_power2_divisions.
+// Checked operation by operation against PyTorch's own (recorded_allocations_test.cpp).
+// Left out: several streams, CUDA graphs' private pools, roundup_power2_divisions, and that the
+// addresses of an expandable segment end at 9/8 of the GPU's memory.
 #pragma once
 
 #include <cstdint>
@@ -55,27 +57,29 @@ class CachingAllocator {
   struct Node {
     std::int64_t address = 0, size = 0;
     Block previous = kNone, next = kNone;  // neighbours in the segment
-    std::int64_t freed_at = 0;             // count of allocations, for garbage collection
+    std::int64_t free_since = 0;           // in searches of its pool, for garbage collection
     bool small = false, used = false, mapped = true;
   };
   using Pool = FreeBlocks;
 
   Pool& pool_of(bool small) { return pools_[small ? 1 : 0]; }
   Block find(std::int64_t size, bool small);
-  Block take(Pool& pool, Pool::Place at);
+  Block find_with_room(Pool& pool, std::int64_t size);
   Block new_segment(std::int64_t size, bool small);
   Block expand(std::int64_t size, bool small);
+  Block map(Block hole, std::int64_t size);
   Block find_expandable(std::int64_t size, bool small) const;
   bool should_split(const Node& block, std::int64_t size) const;
   void split(Block block, std::int64_t size);
   Block merged(Block block);
   void absorb(Block into, Block other);
   void insert(Block block);
+  void store_latest();
   void erase(Block block);
   void release(Block block);
   void unmap(Block block);
   bool release_large_enough(std::int64_t size, bool small);
-  bool release_unused();
+  void release_unused();
   void collect_garbage();
   Block make(const Node& node);
   void reserve(std::int64_t bytes);
@@ -83,10 +87,13 @@ class CachingAllocator {
   AllocatorSettings settings_;
   std::int64_t limit_, split_below_;
   std::vector<Node> nodes_;
-  std::vector<Block> unused_;             // numbers of nodes to be used again
-  Pool pools_[2];                         // large, small
+  std::vector<Block> unused_;  // numbers of nodes to be used again
+  Pool pools_[2];              // large, small
+  // Free, and not in its pool yet: often the next request takes it, or a neighbour joins it.
+  Block latest_ = kNone;
   Block unmapped_tail_[2]{kNone, kNone};  // of the expandable segments
-  std::int64_t next_address_ = 0, allocations_ = 0, segments_ = 0;
+  std::int64_t searches_[2]{};            // of the pools, as many as allocations
+  std::int64_t next_address_ = 0, segments_ = 0;
   std::int64_t allocated_ = 0, reserved_ = 0, peak_allocated_ = 0, peak_reserved_ = 0, retries_ = 0;
 };
 

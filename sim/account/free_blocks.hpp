@@ -1,6 +1,6 @@
 // Free blocks by size and address, smallest first: what a best fit looks through.
 //
-// Blocks are kept in classes of size, four to a power of two, each a short sorted list, so that
+// Blocks are kept in classes of size, sixteen to a power of two, each a short sorted list, so that
 // adding and taking one moves few others; a bit for each class that has any finds the next.
 #pragma once
 
@@ -70,13 +70,13 @@ class FreeBlocks {
   }
 
  private:
-  static constexpr std::size_t kWords = 4, kLists = kWords * 64;
+  static constexpr std::size_t kWords = 16, kLists = kWords * 64;
 
-  // Of positive sizes: the power of two below, and the two bits that follow its own.
+  // Of positive sizes: the power of two below, and the four bits that follow its own.
   static std::size_t class_of(std::int64_t size) {
-    const auto n = static_cast<std::uint64_t>(size < 4 ? 4 : size);
+    const auto n = static_cast<std::uint64_t>(size < 16 ? 16 : size);
     const auto power = static_cast<std::size_t>(std::bit_width(n)) - 1;
-    return power * 4 + (n >> (power - 2) & 3);
+    return power * 16 + (n >> (power - 4) & 15);
   }
   Place first_from(std::size_t c) const {
     for (std::size_t word = c / 64; word < kWords; ++word) {

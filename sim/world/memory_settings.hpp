@@ -10,8 +10,10 @@ namespace mllmsim {
 // PYTORCH_CUDA_ALLOC_CONF, with PyTorch's defaults.
 struct AllocatorSettings {
   bool expandable_segments = false;
-  Bytes max_split_size{};                   // blocks from this size on are not split; 0: all are
-  double garbage_collection_threshold = 0;  // of the memory it may take; 0: off
+  Bytes max_split_size{};      // blocks from this size on are not split; 0: all are
+  double memory_fraction = 0;  // of the GPU's memory that it may take; 0: not set
+  // Of the memory it may take; 0: off. PyTorch looks at it only where memory_fraction is set.
+  double garbage_collection_threshold = 0;
 };
 
 struct MemorySettings {

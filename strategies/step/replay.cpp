@@ -15,7 +15,9 @@ constexpr int kReplayed = 1;             // of like layers in a row
 constexpr std::size_t kMostKnown = 1 << 16;
 
 Bytes allowed(const Job& job, const Holdings& held) {
-  return job.cluster.gpu_memory - (held.total() - held.allocated());
+  const Bytes left = job.cluster.gpu_memory - (held.total() - held.allocated());
+  const double fraction = job.software.memory.allocator.memory_fraction;
+  return fraction > 0 ? std::min(left, scaled(job.cluster.gpu_memory, fraction)) : left;
 }
 
 }  // namespace

@@ -123,6 +123,7 @@ TEST(CachingAllocator, MaxSplitSizeKeepsLargeBlocksWhole) {
 TEST(CachingAllocator, GarbageCollectionReleasesWhatIsOld) {
   AllocatorSettings s;
   s.garbage_collection_threshold = 0.5;
+  s.memory_fraction = 1;
   Allocator a(s, mib(200));
   const auto one = a.allocate(mib(60)), two = a.allocate(mib(50));
   a.free(*one);
@@ -138,6 +139,7 @@ AllocatorSettings random_settings() {
   s.expandable_segments = *rc::gen::arbitrary<bool>();
   s.max_split_size = mib(*rc::gen::element(0, 20, 64));
   s.garbage_collection_threshold = *rc::gen::element(0.0, 0.6);
+  s.memory_fraction = *rc::gen::element(0.0, 1.0);
   return s;
 }
 

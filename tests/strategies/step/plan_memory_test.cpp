@@ -83,6 +83,26 @@ TEST(RankState, TheOptimizerStepNeedsCopiesOfItsShard) {
   EXPECT_EQ(rank_state(job, one_block(), 0).end.most(), Bytes{400});
 }
 
+// DeepSpeed's ZeRO-1: of 400 parameters at most 300 are copied at once to be reduced (2 bytes), and
+// of the largest gradient, 8 x 32 over two ranks, its rank's share of 100 is looked at in fp32 and
+// fp64; then the optimizer's flat and fp32 copies of 100. After a backward: the largest in fp32.
+TEST(RankState, AStepEndsWithCopiesOfGradientsOneAfterTheOther) {
+  Job job = job_with(1);
+  MemorySettings& m = job.software.memory;
+  m.reduce_copy_bytes_per_parameter = 2;
+  m.reduce_copy_parameters = 300;
+  m.overflow_check_bytes_per_parameter = 4;
+  m.grad_norm_bytes_per_parameter = 8;
+  m.grad_cast_bytes_per_parameter = 4;
+  m.optimizer_step_bytes_per_parameter = 6;
+  const StepEnd end = rank_state(job, one_block(), 0).end;
+  using Phases = std::vector<std::vector<Bytes>>;
+  EXPECT_EQ(end.phases,
+            (Phases{{Bytes{600}}, {Bytes{400}}, {Bytes{800}}, {Bytes{200}, Bytes{400}}}));
+  EXPECT_EQ(end.after_backward, Bytes{4 * 128});
+  EXPECT_EQ(end.most(), Bytes{800});
+}
+
 // A vocabulary of 100 rows of 8 on two ranks: 400 parameters each, on the first stage as the
 // embedding and on the last as the head's copy.
 TEST(RankState, ATiedHeadOnAnotherStageHasACopyOfTheEmbedding) {
