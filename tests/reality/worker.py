@@ -253,8 +253,8 @@ def optimizers():
         optimizer.step()
         values = sum(t.numel() for t in tensors)
         # Parameter and two moments read and written, the gradient read.
-        lines.append({"part": "memory_bound", "op": "optimizer", "bytes": 7 * 4 * values,
-                      "us": timed(optimizer.step, 5) * 1e6})
+        lines.append({"part": "memory_bound", "op": "optimizer", "rows": 1, "row_length": values,
+                      "bytes": 7 * 4 * values, "us": timed(optimizer.step, 5) * 1e6})
     return lines
 
 
