@@ -25,11 +25,10 @@ namespace {
 
 constexpr const char* kGapsUsage =
     "usage: mllmsim calibrate gaps RUN... [key=value ...] [options]\n\n"
-    "Lists the kernels of runs (scenario files, names of shipped ones, or directories that "
-    "`mllmsim\n"
-    "run` wrote) that rest on no measurement of their machine, those that matter most first. "
-    "--out\n"
-    "writes them as the to-do list of the measuring program: mllmsim-calibrate --shapes FILE.\n";
+    "Lists the kernels of runs (scenario files, names of shipped ones, or directories that\n"
+    "`mllmsim run` wrote) that rest on no measurement of their machine, those that matter\n"
+    "most first. --out writes them as the to-do list of the measuring program:\n"
+    "mllmsim-calibrate --shapes FILE.\n";
 
 constexpr const char* kShowUsage =
     "usage: mllmsim calibrate show FILE|NAME [--raw RAW ... --plot OUT]\n\n"

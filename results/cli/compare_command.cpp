@@ -18,13 +18,12 @@ namespace {
 constexpr const char* kCompareUsage =
     "usage: mllmsim compare RUNS... [--baseline NAME] [--by KEY] [options]\n"
     "       mllmsim compare RUN --trace FILE... [--json]\n\n"
-    "RUNS are directories that run, sweep or merge wrote. Speed-up is the baseline's GPU-days\n"
-    "over the run's for the same samples, between runs of the same model, data and samples only.\n"
-    "With --by strategy (or a key that a sweep varies) runs are compared with those that differ\n"
-    "from them in nothing else, and a summary follows.\n"
-    "With --trace one run is put beside a step that was really trained: traces of PyTorch's "
-    "profiler,\n"
-    "one per rank or one for all, with the actions of torch.distributed.pipelining (PP:0F1).\n";
+    "RUNS are directories that run, sweep or merge wrote. Speed-up is the baseline's\n"
+    "GPU-days over the run's for the same samples, between runs of the same model, data and\n"
+    "samples only. With --by strategy (or a key that a sweep varies) runs are compared with\n"
+    "those that differ from them in nothing else, and a summary follows. With --trace one\n"
+    "run is put beside a step that was really trained: traces of PyTorch's profiler, one\n"
+    "per rank or one for all, with the actions of torch.distributed.pipelining (PP:0F1).\n";
 
 constexpr std::size_t kCompareWidth = 120;
 

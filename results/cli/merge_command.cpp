@@ -14,10 +14,9 @@ namespace {
 
 constexpr const char* kMergeUsage =
     "usage: mllmsim merge DIR... [--out DIR]\n\n"
-    "Joins the results of `mllmsim sweep --shard` into the very files that one sweep would have\n"
-    "written. DIR is the directory of the sweep, with its shard-I-of-N, or that of each shard. "
-    "All\n"
-    "shards must be there.\n";
+    "Joins the results of `mllmsim sweep --shard` into the very files that one sweep would\n"
+    "have written. DIR is the directory of the sweep, with its shard-I-of-N, or that of\n"
+    "each shard. All shards must be there.\n";
 
 // Where all of them lie.
 fs::path common_parent(const std::vector<fs::path>& directories) {

@@ -27,17 +27,15 @@ namespace {
 
 constexpr const char* kPackUsage =
     "usage: mllmsim pack LENGTHS...|MIXTURE [key=value ...] [options]\n\n"
-    "Packs samples into sequences of at most Q_v tiles and Q_t tokens. LENGTHS is a .json, .csv "
-    "or\n"
-    ".parquet file with vit_num and token_num of each sample, or a meta file that lists several;\n"
-    "several LENGTHS are packed together;\n"
-    "MIXTURE is a .toml file or the name of a shipped one, and key=value changes it: "
-    "max_tiles=1.\n";
+    "Packs samples into sequences of at most Q_v tiles and Q_t tokens. LENGTHS is a .json,\n"
+    ".csv or .parquet file with vit_num and token_num of each sample, or a meta file that\n"
+    "lists several; several LENGTHS are packed together; MIXTURE is a .toml file or the\n"
+    "name of a shipped one, and key=value changes it: max_tiles=1.\n";
 
 struct Figures {
   std::string algorithm;
   std::size_t packs = 0, below = 0, oversized = 0;
-  double samples_a_pack = 0, fill_tiles = 0, fill_tokens = 0, seconds = 0;
+  double samples_per_pack = 0, fill_tiles = 0, fill_tokens = 0, seconds = 0;
   data::DistRatio dist;
 };
 
@@ -61,7 +59,7 @@ Figures judge(const std::string& algorithm, const data::DataSet& data, const dat
   }
   const data::Load sum = data::total(samples);
   const auto packs = static_cast<double>(f.packs);
-  f.samples_a_pack = static_cast<double>(samples.size()) / packs;
+  f.samples_per_pack = static_cast<double>(samples.size()) / packs;
   f.fill_tiles =
       static_cast<double>(sum.tiles) / (packs * static_cast<double>(options.limits.tiles));
   f.fill_tokens =
@@ -142,7 +140,8 @@ std::string table_text(const std::vector<Figures>& all, std::size_t bound) {
   row("packs", [](const Figures& f) { return std::to_string(f.packs); });
   row("above the lower bound",
       [&](const Figures& f) { return fmt::format("{:.2f} %", 100 * above(f.packs, bound)); });
-  row("samples per pack", [](const Figures& f) { return fmt::format("{:.2f}", f.samples_a_pack); });
+  row("samples per pack",
+      [](const Figures& f) { return fmt::format("{:.2f}", f.samples_per_pack); });
   row("tiles filled", [](const Figures& f) { return fmt::format("{:.2f} %", 100 * f.fill_tiles); });
   row("tokens filled",
       [](const Figures& f) { return fmt::format("{:.2f} %", 100 * f.fill_tokens); });
@@ -176,7 +175,7 @@ std::string to_json(const data::DataSet& data, const PackOptions& options, std::
     packings.push_back({{"algorithm", f.algorithm},
                         {"packs", f.packs},
                         {"above_lower_bound", above(f.packs, bound)},
-                        {"samples_per_pack", f.samples_a_pack},
+                        {"samples_per_pack", f.samples_per_pack},
                         {"fill_tiles", f.fill_tiles},
                         {"fill_tokens", f.fill_tokens},
                         {"dist_ratio_tiles", f.dist.tiles},

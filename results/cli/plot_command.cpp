@@ -23,24 +23,22 @@ namespace {
 
 constexpr const char* kPlotUsage =
     "usage: mllmsim plot KIND PATH... [options]\n\n"
-    "  timeline RUN...     device lanes of a step: passes, communication, bubbles; a TRACE.json "
-    "behind a\n"
-    "                      RUN is a step of it that was really trained\n"
+    "  timeline RUN...     device lanes of a step: passes, communication, bubbles; a\n"
+    "                      TRACE.json behind a RUN is a step of it that was really trained\n"
     "  bubbles RUN...      idle time by stage and cause\n"
-    "  memory RUN...       memory of a GPU of each stage over a step, stacked, with what it has\n"
-    "  sweep SWEEP         a column over a swept key, a line per strategy; a panel per value of "
-    "what\n"
-    "                      else varies if lines are many\n"
+    "  memory RUN...       memory of a GPU of each stage over a step, stacked, with what it\n"
+    "                      has\n"
+    "  sweep SWEEP         a column over a swept key, a line per strategy; a panel per\n"
+    "                      value of what else varies if lines are many\n"
     "  speedup SWEEP|RUN.. GPU-days of a baseline over those of each strategy\n"
-    "  packing PACKS       tiles and tokens per micro-batch before and after `mllmsim pack --out "
-    "PACKS`\n"
-    "  validation FILE     predicted against published figures, a panel per kind "
-    "(validation.parquet)\n"
-    "  calibration NAME    predicted over measured kernel times, of a shipped calibration or a "
-    "file;\n"
-    "                      needs --raw\n\n"
-    "RUN is a directory that `mllmsim run` left; several are drawn one above the other on the same "
-    "axis.\n";
+    "  packing PACKS       tiles and tokens per micro-batch before and after `mllmsim pack\n"
+    "                      --out PACKS`\n"
+    "  validation FILE     predicted against published figures, a panel per kind\n"
+    "                      (validation.parquet)\n"
+    "  calibration NAME    predicted over measured kernel times, of a shipped calibration\n"
+    "                      or a file; needs --raw\n\n"
+    "RUN is a directory that `mllmsim run` left; several are drawn one above the other on\n"
+    "the same axis.\n";
 
 using Paths = std::vector<std::string>;
 

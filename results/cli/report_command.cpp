@@ -15,13 +15,11 @@ namespace {
 constexpr const char* kReportUsage =
     "usage: mllmsim report RUN... [options]\n"
     "       mllmsim report SWEEP [options]\n\n"
-    "Writes one HTML file that needs nothing else. Of runs: what wins and why, an interactive "
-    "timeline,\n"
-    "pictures, the plan, the assumptions and how to reproduce. Of a sweep: a heat map, the "
-    "frontier "
-    "of\n"
-    "GPU-days and time, a table that sorts and filters, the figures of the point one clicks on.\n"
-    "RUN and SWEEP are directories that `mllmsim run` and `mllmsim sweep` left.\n";
+    "Writes one HTML file that needs nothing else. Of runs: what wins and why, an\n"
+    "interactive timeline, pictures, the plan, the assumptions and how to reproduce. Of a\n"
+    "sweep: a heat map, the frontier of GPU-days and time, a table that sorts and filters,\n"
+    "the figures of the point one clicks on. RUN and SWEEP are directories that `mllmsim\n"
+    "run` and `mllmsim sweep` left.\n";
 
 // Of a sweep or of runs.
 std::string page_of(const Arguments& directories, std::optional<double> price,

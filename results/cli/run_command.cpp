@@ -36,11 +36,11 @@ namespace {
 
 constexpr const char* kRunUsage =
     "usage: mllmsim run FILE... [key=value ...] [options]\n\n"
-    "Simulates each scenario FILE (a path, or the name of a shipped run) and prints what it "
-    "costs.\n"
-    "key=value overrides any field of the scenario: parallelism.pipeline_model_parallel_size=8\n"
-    "strategy.name=balanced cluster.nodes=16 granularity=kernel.\n"
-    "For a run that does not fit it lists what would, each change simulated.\n";
+    "Simulates each scenario FILE (a path, or the name of a shipped run) and prints what it\n"
+    "costs. key=value overrides any field of the scenario:\n"
+    "parallelism.pipeline_model_parallel_size=8 strategy.name=balanced cluster.nodes=16\n"
+    "granularity=kernel. For a run that does not fit it lists what would, each change\n"
+    "simulated.\n";
 
 // Runs of one name with different overrides are kept apart.
 fs::path directory_of(const scenarios::Scenario& scenario,

@@ -14,9 +14,9 @@ namespace {
 
 constexpr const char* kTraceUsage =
     "usage: mllmsim trace RUN --out FILE.json[.gz] [options]\n\n"
-    "Writes the timeline of RUN, a directory that `mllmsim run` left, as trace events in the shape "
-    "of\n"
-    "PyTorch profiler traces. Open it in https://ui.perfetto.dev or chrome://tracing.\n";
+    "Writes the timeline of RUN, a directory that `mllmsim run` left, as trace events in\n"
+    "the shape of PyTorch profiler traces. Open it in https://ui.perfetto.dev or\n"
+    "chrome://tracing.\n";
 
 }  // namespace
 

@@ -77,7 +77,7 @@ class Packer {
     deal(queue, fewest_tiles_ + 1, limits_.tiles, Refused::pack,
          [&](const Sample& pack) { return room_in_tiles(pack); });
     deal(queue, fewest_tiles_, fewest_tiles_, Refused::sample,
-         [&](const Sample& pack) { return wanted_a_tile(pack); });
+         [&](const Sample& pack) { return wanted_per_tile(pack); });
     deal(queue, 0, limits_.tiles, Refused::sample,
          [&](const Sample& pack) { return room_in_tokens(pack); });
     pack_what_is_left();
@@ -111,7 +111,7 @@ class Packer {
   std::uint32_t room_in_tokens(const Sample& pack) const {
     return level(limits_.tokens - pack.tokens, limits_.tokens);
   }
-  std::uint32_t wanted_a_tile(const Sample& pack) const {
+  std::uint32_t wanted_per_tile(const Sample& pack) const {
     const std::int64_t left = std::max<std::int64_t>(fewest_tiles_, mean_tiles_ - pack.tiles);
     return level((mean_tokens_ - pack.tokens) * fewest_tiles_ / left, limits_.tokens);
   }

@@ -60,19 +60,19 @@ std::int64_t by_tiles_beside_long_samples(std::span<const Sample> samples,
 
 PackLimits choose_limits(std::span<const Sample> samples) {
   PackLimits limits{1, kUsualPackTokens};
-  double tokens_a_tile = 0;
+  double tokens_per_tile = 0;
   std::int64_t with_tiles = 0;
   for (const Sample& s : samples) {
     limits.tiles = std::max<std::int64_t>(limits.tiles, s.tiles);
     limits.tokens = std::max<std::int64_t>(limits.tokens, s.tokens);
     if (s.tiles == 0) continue;
-    tokens_a_tile += static_cast<double>(s.tokens) / s.tiles;
+    tokens_per_tile += static_cast<double>(s.tokens) / s.tiles;
     ++with_tiles;
   }
-  if (tokens_a_tile > 0)
+  if (tokens_per_tile > 0)
     limits.tiles = std::max<std::int64_t>(
         limits.tiles,
-        std::llround(static_cast<double>(limits.tokens * with_tiles) / tokens_a_tile));
+        std::llround(static_cast<double>(limits.tokens * with_tiles) / tokens_per_tile));
   return limits;
 }
 
