@@ -74,6 +74,17 @@ TEST(CrossAttention, CountsItsFlops) {
                        6 * kKeys * 2 * kWide * kWide + 12 * kQueries * kKeys * kWide);
 }
 
+// Nobody wants gradients of image tokens if nothing that makes them is trained: 4 for each of 10.
+TEST(CrossAttention, CountsNoFlopsBackToFrozenEncoders) {
+  Model m = crossing();
+  m.encoders.front().trained = m.encoders.front().projector_trained = false;
+  const Crossed run(m, llm_block(1), one_picture());
+  EXPECT_DOUBLE_EQ(run.cost.model_flops.value,
+                   6 * kQueries * (2 * kWide * kWide + 3 * kWide * 128) +
+                       4 * kKeys * 2 * kWide * kWide + 12 * kQueries * kKeys * kWide);
+  EXPECT_EQ(run.ran({10, 64, 128, GemmPass::input_gradient}), 0);
+}
+
 // A token: inputs of both norms and of q, up, and the q norm, q and attention's output, what both
 // gates scale, 2 h each; 4 a head; the MLP. A key: its norm's input, itself, its value.
 TEST(CrossAttention, KeepsQueriesOfTokensAndKeysOfImages) {

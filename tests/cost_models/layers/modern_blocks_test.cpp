@@ -194,6 +194,22 @@ TEST(Adapters, EndTheBackwardAtTheFirstBlock) {
   EXPECT_TRUE(embedding.cost.backward.empty());
 }
 
+// It has no gradient to add to the stream's, whichever block was costed before.
+TEST(Adapters, LeaveTheFirstBlockWithLessToDo) {
+  const Model m = with_adapters();
+  for (const std::uint32_t asked_first : {0, 1}) {
+    SimpleCosts kernels;
+    LayerCosts costs(m, tensor_parallel(1), flash(), kernels, {});
+    const auto backward = [&](std::uint32_t i) {
+      return costs.total({LayerKind::block, 0, i}, text(16, 1), Recompute::none).backward.launches;
+    };
+    backward(asked_first);
+    EXPECT_LT(backward(0), backward(1));
+    EXPECT_EQ(backward(1), backward(2));
+    EXPECT_FALSE(costs.alike({LayerKind::block, 0, 0}, {LayerKind::block, 0, 1}));
+  }
+}
+
 // Another prediction: a block that joins 2 h, and the head's logits once more.
 TEST(MultiTokenPrediction, AddsABlockAndAHead) {
   Model m = llama_like();
