@@ -92,6 +92,16 @@ class Checker {
                            job_.strategy, cp));
   }
 
+  void offload() const {
+    if (job_.software.optimizer_offload_fraction == 0) return;
+    const std::string key = "software.optimizer_offload_fraction";
+    if (job_.parallelism.zero_stage == 0)
+      add(key, "needs a sharded optimizer, zero_stage 1 or more: Megatron's and DeepSpeed's do");
+    const ClusterSpec& c = job_.cluster;
+    if (c.host_link_bandwidth.value <= 0 || c.host_memory_bandwidth.value <= 0)
+      add(key, "needs cluster.host_link_bandwidth and cluster.host_memory_bandwidth");
+  }
+
   void expert_parallel() const {
     const Parallelism& p = job_.parallelism;
     const Software& s = job_.software;
@@ -449,6 +459,7 @@ void check_parallelism(const Job& job, const Node& run, Problems& problems) {
   checker.batch();
   checker.schedule();
   checker.sharding();
+  checker.offload();
   checker.context_parallel();
   checker.size();
   if (job.given_times) checker.given_times();
