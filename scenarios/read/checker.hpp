@@ -23,6 +23,7 @@ class Checker {
   void given_times() const;
   void layers() const;
   void sharding() const;
+  void offload() const;
   void context_parallel() const;
   void tensor_parallel() const;
   void parallel_branches() const;

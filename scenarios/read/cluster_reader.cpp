@@ -49,6 +49,8 @@ ClusterSpec read_cluster(const Node& table, const std::string& key, Problems& pr
   if (network || reader.has("nics_per_node"))
     reader.require("nics_per_node", c.nics_per_node, kPerNode);
   if (network || reader.has("nic_bandwidth")) reader.require("nic_bandwidth", c.nic_bandwidth);
+  reader.read("host_link_bandwidth", c.host_link_bandwidth);
+  reader.read("host_memory_bandwidth", c.host_memory_bandwidth);
   reader.read("nvlink_domain", t.nvlink_domain, kNodes);
   reader.read("nodes_per_leaf", t.nodes_per_leaf, kNodes);
   reader.read("spines", t.spines, kPerNode);

@@ -100,6 +100,16 @@ void Checker::sharding() const {
         "reshard_after_forward, which are FSDP's");
 }
 
+void Checker::offload() const {
+  if (job_.software.optimizer_offload_fraction == 0) return;
+  const std::string key = "software.optimizer_offload_fraction";
+  if (job_.parallelism.zero_stage == 0)
+    add(key, "needs a sharded optimizer, zero_stage 1 or more: Megatron's and DeepSpeed's do");
+  const ClusterSpec& c = job_.cluster;
+  if (c.host_link_bandwidth.value <= 0 || c.host_memory_bandwidth.value <= 0)
+    add(key, "needs cluster.host_link_bandwidth and cluster.host_memory_bandwidth");
+}
+
 void Checker::context_parallel() const {
   const Parallelism& p = job_.parallelism;
   const int cp = p.context_parallel_size;

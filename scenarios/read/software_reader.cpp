@@ -143,6 +143,8 @@ void each_field(Software& s, F field) {
   field("grads_start_empty", s.grads_start_empty,
         "code: Megatron keeps its main gradients and zeroes them");
   field("clip_grad", s.clip_grad, "code: Megatron's --clip-grad is 1.0 unless told otherwise");
+  field("optimizer_offload_fraction", s.optimizer_offload_fraction,
+        "documented: Megatron, 0 unless --optimizer-cpu-offload", {0, 1});
   field("grad_bytes_per_parameter", s.precision.grad_bytes_per_parameter,
         "code: Megatron's fp32 main gradients, unless --grad-reduce-in-bf16", kBytes);
   field("sharded_grad_bytes_per_parameter", s.precision.sharded_grad_bytes_per_parameter,

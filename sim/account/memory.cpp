@@ -100,6 +100,9 @@ Holdings model_state(std::int64_t parameters, std::int64_t trained_parameters, i
   out[Holding::model_gradients] =
       shard(software.memory.model_grad_bytes_per_parameter * trained_parameters, 2);
   out[Holding::optimizer] = shard(precision.optimizer_bytes_per_parameter * trained_parameters, 1);
+  if (software.optimizer_offload_fraction > 0)
+    out[Holding::optimizer] =
+        scaled(out[Holding::optimizer], 1 - software.optimizer_offload_fraction);
   return out;
 }
 

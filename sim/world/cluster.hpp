@@ -53,6 +53,9 @@ struct ClusterSpec {
   BytesPerSecond nvlink_bandwidth{};
   int nics_per_node = 8;
   BytesPerSecond nic_bandwidth{};  // per NIC and direction
+  // For what is offloaded; 0: not stated. Of each GPU: its link to the CPU in a direction (PCIe or
+  // C2C), and its share of the CPUs' memory bandwidth.
+  BytesPerSecond host_link_bandwidth{}, host_memory_bandwidth{};
   Topology topology;
   // What a collective between leaves gets of its NICs' bandwidth: all with adaptive routing; where
   // ECMP hashes as many flows onto as many uplinks, 1 - 1/e = 0.63 on average.

@@ -193,6 +193,9 @@ struct Software {
   bool grads_start_empty = false;
   // The gradient's norm is taken over all ranks, which wait for it, and gradients are scaled by it.
   bool clip_grad = true;
+  // Of the optimizer's states, what lies in the CPU's memory and is updated there: Megatron's
+  // --optimizer-cpu-offload with --optimizer-offload-fraction, DeepSpeed's offload_optimizer.
+  double optimizer_offload_fraction = 0;
 
   MemorySettings memory;
   Bytes memory_reserve{};  // kept free for what no other name covers

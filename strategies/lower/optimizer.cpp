@@ -33,6 +33,20 @@ std::int64_t quantised(const StepBuilder& step, int rank) {
   return n;
 }
 
+// The step of parameters whose states lie in the CPU's memory, one thing after another, as
+// Megatron's HybridDeviceOptimizer does it unless told to overlap: gradients to the CPU, Adam at
+// the pace of the CPU's memory, new parameters back. (Their gradients' norm, taken on the GPU, is
+// left out: a hundredth of that.)
+Time host_step(const Job& job, std::int64_t parameters) {
+  const Precision& p = job.software.precision;
+  const double over_link = p.grad_bytes_per_parameter + p.parameter_bytes;
+  const double in_memory =
+      p.grad_bytes_per_parameter + 2 * p.optimizer_bytes_per_parameter + p.parameter_bytes;
+  return to_time(Seconds{static_cast<double>(parameters) *
+                         (over_link / job.cluster.host_link_bandwidth.value +
+                          in_memory / job.cluster.host_memory_bandwidth.value)});
+}
+
 }  // namespace
 
 void add_optimizer(StepBuilder& step, const CostContext& costs,
@@ -61,13 +75,22 @@ void add_optimizer(StepBuilder& step, const CostContext& costs,
         program.add_dependency(
             step.tasks_of(replica, rank, {false, step.micro_batches() - 1, c}).last(), met);
       if (const TaskId done = encoders_done[device.value]) program.add_dependency(done, met);
-      const std::int64_t parameters = updated(step, rank);
+      const std::int64_t all_updated = updated(step, rank);
+      const auto on_host = static_cast<std::int64_t>(
+          static_cast<double>(all_updated) * step.job().software.optimizer_offload_fraction);
+      const std::int64_t parameters = all_updated - on_host;
       Task update;
       update.duration = parameters > 0 ? costs.layers.optimizer_step(parameters) : Time{};
       update.kind = TaskKind::optimizer;
       update.label = program.label("optimizer");
       update.stream = Program::stream(device, StreamKind::compute);
       program.add_dependency(met, program.add(update));
+      if (on_host > 0) {
+        Task host = update;
+        host.duration = host_step(step.job(), on_host);
+        host.label = program.label("optimizer on the CPU");
+        program.add(host);
+      }
       Task quantise = update;
       quantise.duration = costs.layers.quantise_weights(quantised(step, rank));
       quantise.label = program.label("quantise weights");

@@ -110,6 +110,22 @@ class Parallelism(InItsOwnDirectory):
         self.assertLess(self.run_with("pp=2", "parallelism.zero_stage=2")["peak_memory_bytes"],
                         self.run_with("pp=2", "parallelism.zero_stage=1")["peak_memory_bytes"])
 
+    def test_an_optimizer_on_the_cpu_takes_a_link_and_leaves_memory(self):
+        none, half, whole = (self.run_with(f"software.optimizer_offload_fraction={f}") for f in (0, 0.5, 1))
+        self.assertAlmostEqual(half["iteration_s"], (none["iteration_s"] + whole["iteration_s"]) / 2, delta=1e-5)  # a launch
+        # Of 8,030,261,248 parameters a sixteenth: 4 + 2 bytes over PCIe, 4 + 2 x 12 + 2 in the CPU's memory, in place of
+        # 16 + 24 + 6 in HBM.
+        shard = 8030261248 / 16
+        host = shard * (6 / 64e9 + 30 / 77e9)
+        self.assertAlmostEqual(whole["iteration_s"] - none["iteration_s"], host, delta=0.06 * host)
+        self.assertAlmostEqual(none["peak_memory_bytes"] - whole["peak_memory_bytes"], 12 * shard, delta=0.02 * 12 * shard)
+        rack = [self.run_with("cluster={ base = \"gb200-nvl72\", nodes = 4 }", f"software.optimizer_offload_fraction={f}")["iteration_s"]
+                for f in (0, 1)]
+        self.assertLess(rack[1] - rack[0], (whole["iteration_s"] - none["iteration_s"]) / 2)  # C2C, not PCIe
+        self.assertIn("needs a sharded optimizer", self.refused("parallelism.zero_stage=0", "software.optimizer_offload_fraction=1"))
+        self.assertIn("cluster.host_link_bandwidth",
+                      self.refused("cluster.host_link_bandwidth=\"0 GB/s\"", "software.optimizer_offload_fraction=1"))
+
     def test_what_frameworks_refuse_is_refused_with_the_reason(self):
         self.assertIn("do not divide", self.refused("cp=3"))
         self.assertIn("2 x 16 equal pieces", self.refused("cp=16", "data.tokens_per_sample=8200"))
