@@ -152,9 +152,10 @@ class GroupAccounts::Device {
   void idle(Time start, const ChainEnd& chain, const Timeline& timeline, GapClaims& claims) {
     if (!task_ && !host_before_ && only_collectives(start, chain.collective)) return;
     claims.begin(at_, start);
+    // In the order of dependencies between tasks: of equal claims the first counts.
+    claim_collectives(chain.collective, timeline, claims);
     if (task_) claim_before(task_, timeline, claims);
     if (host_before_ && host_end_ > at_) claim_before(host_before_, timeline, claims);
-    claim_collectives(chain.collective, timeline, claims);
     explain(claims, BubbleKind::pp_other);
   }
 
@@ -183,8 +184,8 @@ class GroupAccounts::Device {
       const Collective c = collectives_[static_cast<std::size_t>(number - forgotten_)];
       if (c.end <= claims.from()) break;
       claims.add(BubbleKind::tp, c.start, c.end);
-      if (c.task) claim_before(c.task, timeline, claims);
       if (c.host_task) claim_before(c.host_task, timeline, claims);
+      if (c.task) claim_before(c.task, timeline, claims);
     }
   }
 

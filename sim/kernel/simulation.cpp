@@ -39,7 +39,7 @@ class Run {
     }
     for (std::size_t t = 0; t < arriving_.size(); ++t)
       arriving_[t].missing = program.transfers()[t].participants;
-    timeline_.ready.resize(tasks);
+    if (runner_) timeline_.ready.resize(tasks);
     timeline_.start.resize(tasks);
     timeline_.end.assign(tasks, kNever);
   }
@@ -67,6 +67,9 @@ class Run {
     check(program_.bytes_sent() == program_.bytes_received(),
           "bytes sent and bytes received differ");
     check(program_.memory_left() == 0, "activations were not freed");
+    if (runner_) return true;
+    timeline_.ready.reserve(waiting_.size());
+    for (const Waiting& w : waiting_) timeline_.ready.push_back(w.ready);
     return true;
   }
   Timeline& timeline() { return timeline_; }
@@ -138,7 +141,7 @@ class Run {
 
   void task_done(TaskId id, Time start, Time end) {
     check(timeline_.end[id.value] == kNever, "a task ended twice");
-    timeline_.ready[id.value] = waiting_[id.value].ready;
+    if (runner_) timeline_.ready[id.value] = waiting_[id.value].ready;
     timeline_.start[id.value] = start;
     timeline_.end[id.value] = end;
     timeline_.span = std::max(timeline_.span, end);

@@ -53,10 +53,11 @@ Passes::Passes(StepBuilder& step, const ModelledCosts& costs, ShardedLayers& sha
       costs_(costs),
       sharded_(sharded),
       between_(between),
-      granularity_(step.plan().encoders ? Granularity::kernel : step.job().granularity) {}
+      granularity_(step.plan().encoders ? Granularity::kernel : step.job().granularity),
+      listed_(std::size_t{2} * static_cast<std::size_t>(step.replicas()) * step.micro_batches()) {}
 
 void Passes::add(int replica, int rank) {
-  Issuing issuing{step_.device(replica, rank), {replica, rank}, {}, {}, nullptr, {}, nullptr, {}};
+  Issuing issuing{step_.device(replica, rank), {replica, rank}, {}, {}, nullptr, {}};
   for (const Pass& pass : step_.schedule(rank)) {
     issuing.at.kernel = 0;
     step_.tasks_of(replica, rank, pass) = add_pass(issuing, pass);
@@ -78,7 +79,7 @@ Bytes Passes::kept_output(const Position& at, const Pass& pass) const {
 
 PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
   PassTasks out;
-  issuing.cost = issuing.listed = nullptr;
+  issuing.cost = nullptr;
   issue_between(issuing.at);
   cut(step_);
   out.start = add_start(issuing, pass);
@@ -245,12 +246,25 @@ const costs::LayerCost& Passes::kernels(Issuing& issuing, const PlannedLayer& pl
   return *issuing.cost;
 }
 
-// What the pass runs of a layer: with the last of a unit, all that recomputes.
-KernelRange Passes::list_kernels(Issuing& issuing, const Chunk& layers, std::size_t i,
-                                 const Pass& pass) {
+// Blocks of all ranks are alike but for where they recompute together, and passes of one micro-batch
+// but for what runs beside them.
+Passes::LayerKernels Passes::layer_kernels(Issuing& issuing, const Chunk& layers, std::size_t i,
+                                           const Pass& pass) {
   const auto [first, last] = recompute_unit(layers, i);
-  const bool alone = pass.forward || first == last;
-  if (alone && issuing.listed == &kernels(issuing, layers[i], pass)) return issuing.kernels;
+  if (step_.job().software.overlap_moe_expert_parallel_comm || (!pass.forward && first != last))
+    return list_kernels(issuing, layers, i, pass);
+  const std::size_t micro_batch =
+      static_cast<std::size_t>(issuing.at.replica) * step_.micro_batches() + pass.micro_batch;
+  std::vector<LayerKernels>& known = listed_[2 * micro_batch + (pass.forward ? 0 : 1)];
+  for (const LayerKernels& listed : known)
+    if (alike(costs_.models.layers, listed.of, layers[i])) return listed;
+  return known.emplace_back(list_kernels(issuing, layers, i, pass));
+}
+
+// With the last of a unit, all that recomputes.
+Passes::LayerKernels Passes::list_kernels(Issuing& issuing, const Chunk& layers, std::size_t i,
+                                          const Pass& pass) {
+  const auto [first, last] = recompute_unit(layers, i);
   const char* part = is_llm(step_.job().model, layers[i].layer) ? "llm " : "encoder ";
   const bool beside = beside_another(issuing.at);
   listing_.clear();
@@ -266,15 +280,14 @@ KernelRange Passes::list_kernels(Issuing& issuing, const Chunk& layers, std::siz
   add(pass.forward ? cost.forward : cost.backward, kind_of(pass));
   if (listing_.empty())  // nothing to compute here: an empty kernel keeps the order
     listing_.push_back({{}, step_.label(part, "nothing"), kind_of(pass)});
-  issuing.listed = alone ? &cost : nullptr;
-  return issuing.kernels = step_.kernel_groups().add_kernels(listing_);
+  return {layers[i], step_.kernel_groups().add_kernels(listing_), cost.saved, cost.working};
 }
 
 Segment Passes::add_kernels(Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass,
                             const MemoryDeltas& kept) {
-  const KernelRange all = list_kernels(issuing, layers, i, pass);
-  const costs::LayerCost& cost = kernels(issuing, layers[i], pass);
-  MemoryDeltas memory = deltas(issuing, layers, i, pass, cost.saved, cost.working);
+  const LayerKernels listed = layer_kernels(issuing, layers, i, pass);
+  const KernelRange& all = listed.kernels;
+  MemoryDeltas memory = deltas(issuing, layers, i, pass, listed.saved, listed.working);
   if (step_.grouped()) memory = {memory.start + kept.start, memory.end + kept.end};
   const Task like = step_.task_of(pass, issuing.device, StreamKind::compute, kind_of(pass), 0);
   Segment segment{{}, {}, layers[i]};

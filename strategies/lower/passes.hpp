@@ -66,8 +66,6 @@ class Passes {
     // Of the layer before, in this pass.
     const costs::LayerCost* cost;
     PlannedLayer cost_of;
-    const costs::LayerCost* listed;  // whose kernels these are
-    KernelRange kernels;
   };
   PassTasks add_pass(Issuing& issuing, const Pass& pass);
   // What a stage sends on stays in memory until its backward.
@@ -88,7 +86,15 @@ class Passes {
   // Whether the pass runs together with one of another micro-batch.
   bool beside_another(const Position& at) const;
   void hold_up(Issuing& issuing, const Pass& pass, Time beside);
-  KernelRange list_kernels(Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass);
+  // What a pass runs of a layer, the same on all ranks.
+  struct LayerKernels {
+    PlannedLayer of;
+    KernelRange kernels;
+    Bytes saved{}, working{};
+  };
+  LayerKernels layer_kernels(Issuing& issuing, const Chunk& layers, std::size_t i,
+                             const Pass& pass);
+  LayerKernels list_kernels(Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass);
   // kept: what the pass's output adds.
   Segment add_kernels(Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass,
                       const MemoryDeltas& kept);
@@ -100,7 +106,8 @@ class Passes {
   IssuedBetween* between_;
   Granularity granularity_;
   std::vector<Kernel> listing_;
-  std::map<Bytes, Time> gathers_;  // of inputs that came in shards
+  std::vector<std::vector<LayerKernels>> listed_;  // by replica, micro-batch, direction
+  std::map<Bytes, Time> gathers_;                  // of inputs that came in shards
 };
 
 }  // namespace mllmsim::lower
