@@ -106,6 +106,18 @@ std::vector<std::size_t> least_squares(const Runs& runs, std::size_t parts, doub
   return sizes;
 }
 
+// Where chunks may begin and end: anywhere, or at every so many of very many layers, as the time
+// grows with the square of these places.
+constexpr std::size_t kMostPlaces = 256;
+std::vector<std::size_t> chunk_ends(std::size_t layers, std::size_t ranks, std::size_t chunks) {
+  std::size_t step = (layers + kMostPlaces - 1) / kMostPlaces;
+  while (step > 1 && chunks * ((ranks + step - 1) / step * step) > layers) --step;
+  std::vector<std::size_t> places;
+  for (std::size_t at = 0; at < layers; at += step) places.push_back(at);
+  places.push_back(layers);
+  return places;
+}
+
 }  // namespace
 
 std::vector<std::size_t> balanced_cut(const std::vector<double>& weights, std::size_t parts,
@@ -137,30 +149,36 @@ std::vector<std::size_t> cut_by_chunks(const std::vector<double>& weights, std::
     }
     return high;
   };
-  // best[j]: the least sum of the first j layers in c chunks.
-  const std::size_t longest = n - ranks * (chunks - 1);
-  std::vector<std::vector<double>> window(n + 1);  // [i][j - i - ranks]
-  for (std::size_t i = 0; i + ranks <= n; ++i)
-    for (std::size_t j = i + ranks; j <= std::min(n, i + longest); ++j)
-      window[i].push_back(heaviest(i, j));
-  std::vector<double> best(n + 1, kInfinity);
+  // best[b]: the least sum of the layers up to places[b] in c chunks.
+  const std::vector<std::size_t> places = chunk_ends(n, ranks, chunks);
+  const std::size_t longest = n - ranks * (chunks - 1), last = places.size() - 1;
+  struct Window {
+    std::size_t end;
+    double heaviest;
+  };
+  std::vector<std::vector<Window>> windows(last);
+  for (std::size_t a = 0; a < last; ++a)
+    for (std::size_t b = a + 1; b <= last && places[b] <= places[a] + longest; ++b)
+      if (places[b] >= places[a] + ranks) windows[a].push_back({b, heaviest(places[a], places[b])});
+  std::vector<double> best(places.size(), kInfinity);
   best[0] = 0;
-  std::vector<std::vector<std::size_t>> from(chunks, std::vector<std::size_t>(n + 1, 0));
+  std::vector<std::vector<std::size_t>> from(chunks, std::vector<std::size_t>(places.size(), 0));
   for (std::size_t c = 0; c < chunks; ++c) {
-    std::vector<double> next(n + 1, kInfinity);
-    for (std::size_t i = 0; i + ranks <= n; ++i)
-      for (std::size_t w = 0; best[i] < kInfinity && w < window[i].size(); ++w) {
-        const std::size_t j = i + ranks + w;
-        if (best[i] + window[i][w] >= next[j] * (1 - 1e-9)) continue;
-        next[j] = best[i] + window[i][w];
-        from[c][j] = i;
+    std::vector<double> next(places.size(), kInfinity);
+    for (std::size_t a = 0; a < last; ++a)
+      for (const Window& w : windows[a]) {
+        if (best[a] + w.heaviest >= next[w.end] * (1 - 1e-9)) continue;
+        next[w.end] = best[a] + w.heaviest;
+        from[c][w.end] = a;
       }
     best = std::move(next);
   }
   std::vector<std::size_t> sizes(ranks * chunks);
-  for (std::size_t c = chunks, end = n; c-- > 0;) {
+  for (std::size_t c = chunks, end = last; c-- > 0;) {
     const std::size_t begin = from[c][end];
-    const auto at = [&](std::size_t k) { return weights.begin() + static_cast<std::ptrdiff_t>(k); };
+    const auto at = [&](std::size_t k) {
+      return weights.begin() + static_cast<std::ptrdiff_t>(places[k]);
+    };
     const auto parts = balanced_cut(std::vector<double>(at(begin), at(end)), ranks);
     std::copy(parts.begin(), parts.end(), sizes.begin() + static_cast<std::ptrdiff_t>(c * ranks));
     end = begin;

@@ -55,6 +55,19 @@ TEST(CutByChunks, NoCutHasAShorterRound) {
   }));
 }
 
+// Ten thousand layers, one of a thousand twice as heavy: no round is shorter than an even share of
+// each rank, and one step of 1/256 of the layers for each chunk is the most that is lost.
+TEST(CutByChunks, OfVeryManyLayersIsNearTheBest) {
+  std::vector<double> w(10'000, 1);
+  for (std::size_t i = 0; i < w.size(); i += 1000) w[i] = 2;
+  const double share = 10'010.0 / 4;
+  const Sizes sizes = cut_by_chunks(w, 4, 3);
+  EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}), w.size());
+  EXPECT_LE(round_of(w, sizes, 4), share + 3 * (10'000.0 / 256));
+  // Where chunks may begin is never so coarse that there is no cut.
+  EXPECT_EQ(cut_by_chunks(std::vector<double>(301, 1), 43, 7), Sizes(301, 1));
+}
+
 TEST(BalancedCut, SlackLetsTheLargestPartGrowForTheOthersToBeAlike) {
   const std::vector<double> w = {4, 3, 3, 4, 1};
   EXPECT_LE(balanced_cut(w, 3).front(), 2U);
