@@ -1,7 +1,7 @@
 // The event queue: plain structs in a binary heap, ordered by (time, phase, transfer).
 //
-// A transfer has one start, and of its announced ends one counts: so the order is total, and a run a
-// function of its input alone, however finely tasks are cut that use no links.
+// A transfer has one start, and of its announced ends one counts: so the order is total, and a run
+// a function of its input alone, however finely tasks are cut that use no links.
 // Phases order what happens at one instant.
 #pragma once
 

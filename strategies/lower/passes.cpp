@@ -244,8 +244,8 @@ const costs::LayerCost& Passes::kernels(Issuing& issuing, const PlannedLayer& pl
   return *issuing.cost;
 }
 
-// Blocks of all ranks are alike but for where they recompute together, and passes of one micro-batch
-// but for what runs beside them.
+// Blocks of all ranks are alike but for where they recompute together, and passes of one
+// micro-batch but for what runs beside them.
 Passes::LayerKernels Passes::layer_kernels(Issuing& issuing, const Chunk& layers, std::size_t i,
                                            const Pass& pass) {
   const auto [first, last] = recompute_unit(layers, i);
