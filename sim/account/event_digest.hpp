@@ -6,9 +6,9 @@
 //
 // With events e_1 ... e_n of a stream its digest is the polynomial
 //   b^n + sum over i of b^(n-i) (start_i + c end_i + d bytes_i + f kind_i)   modulo 2^64
-// with odd b, c, d, f: a single other number changes it for certain, since no power of an odd number
-// vanishes. It costs a few cycles per event, and of events that repeat themselves it has a closed
-// form. The digest of a step is a chain over the streams that have events.
+// with odd b, c, d, f: a single other number changes it for certain, since no power of an odd
+// number vanishes. It costs a few cycles per event, and of events that repeat themselves it has a
+// closed form. The digest of a step is a chain over the streams that have events.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-// The event queue: plain structs in a binary heap, ordered by (time, phase, sequence).
+// The event queue: plain structs in a binary heap, ordered by (time, phase, transfer).
 //
-// The order is total, so a run is a function of its input alone.
+// A transfer has one start, and of its announced ends one counts: so the order is total, and a run
+// a function of its input alone, however finely tasks are cut that use no links.
 // Phases order what happens at one instant.
 #pragma once
 
@@ -19,13 +20,12 @@ enum class Phase : std::uint32_t {
 struct Event {
   Time time;
   Phase phase;
-  std::uint32_t sequence;
   std::uint32_t transfer;
 
   bool operator>(const Event& o) const {
     if (time != o.time) return time > o.time;
     if (phase != o.phase) return phase > o.phase;
-    return sequence > o.sequence;
+    return transfer > o.transfer;
   }
 };
 
@@ -33,7 +33,7 @@ class EventQueue {
  public:
   bool empty() const { return heap_.empty(); }
   void push(Time time, Phase phase, std::uint32_t transfer) {
-    heap_.push_back({time, phase, sequence_++, transfer});
+    heap_.push_back({time, phase, transfer});
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
   }
   Event pop() {
@@ -45,7 +45,6 @@ class EventQueue {
 
  private:
   std::vector<Event> heap_;
-  std::uint32_t sequence_ = 0;
 };
 
 }  // namespace mllmsim

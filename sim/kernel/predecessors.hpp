@@ -1,4 +1,5 @@
-// What each task of a program waits for: its dependencies, and last the task before it on its stream.
+// What each task of a program waits for: its dependencies, and last the task before it on its
+// stream.
 #pragma once
 
 #include <span>

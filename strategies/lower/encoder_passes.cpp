@@ -118,10 +118,7 @@ Time EncoderPasses::issue_slot(int replica, int rank, const EncoderSlot& slot) {
        left > 0 && open.at < open.layers.size();)
     left -= issue_kernels(device, step_.device(replica, rank), pass, open, left,
                           slot.llm_kernel > 0, beside);
-  if (last_slot) {
-    open.layers = {};
-    cut(step_);
-  }
+  if (last_slot) open.layers = {};
   return beside;
 }
 
@@ -154,7 +151,7 @@ std::uint32_t EncoderPasses::issue_kernels(Device& device, DeviceId id, const En
   if (ends) {
     ++open.at;
     open.issued = 0;
-    if (in_buckets_ && !pass.forward) cut(step_);
+    if ((in_buckets_ && !pass.forward) || open.at == open.layers.size()) cut(step_);
   }
   return count;
 }

@@ -99,9 +99,9 @@ PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
     // Taken with the first task of a forward, given back with the last of a backward.
     const MemoryDeltas more{pass.forward && n == 0 ? kept.value : 0,
                             !pass.forward && n + 1 == count ? -kept.value : 0};
-    if (layers_meet) cut(step_);
     Segment segment = by_stage ? add_layer(issuing, layers, i, pass)
                                : add_kernels(issuing, layers, i, pass, more);
+    if (layers_meet) cut(step_);
     if (step_.job().parallelism.zero_stage == 3) {
       sharded_.slow_beside_collectives(issuing.device, pass, segment);
       sharded_.copy_buffers(issuing.device, pass, segment);
@@ -246,8 +246,8 @@ const costs::LayerCost& Passes::kernels(Issuing& issuing, const PlannedLayer& pl
   return *issuing.cost;
 }
 
-// Blocks of all ranks are alike but for where they recompute together, and passes of one micro-batch
-// but for what runs beside them.
+// Blocks of all ranks are alike but for where they recompute together, and passes of one
+// micro-batch but for what runs beside them.
 Passes::LayerKernels Passes::layer_kernels(Issuing& issuing, const Chunk& layers, std::size_t i,
                                            const Pass& pass) {
   const auto [first, last] = recompute_unit(layers, i);
@@ -290,9 +290,11 @@ Segment Passes::add_kernels(Issuing& issuing, const Chunk& layers, std::size_t i
   MemoryDeltas memory = deltas(issuing, layers, i, pass, listed.saved, listed.working);
   if (step_.grouped()) memory = {memory.start + kept.start, memory.end + kept.end};
   const Task like = step_.task_of(pass, issuing.device, StreamKind::compute, kind_of(pass), 0);
+  const bool meets = by_layer(step_.job(), step_.micro_batches(), issuing.at.rank, pass);
   Segment segment{{}, {}, layers[i]};
   for (std::uint32_t at = 0; at < all.count;) {
     hold_up(issuing, pass, issue_between(issuing.at));
+    if (at == 0 && meets) cut(step_);
     const std::uint32_t free = between_ ? between_->kernels_until_next(issuing.at) : all.count - at;
     const std::uint32_t count = std::min(all.count - at, free);
     const bool ends = at + count == all.count;

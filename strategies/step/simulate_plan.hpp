@@ -32,8 +32,9 @@ SimulatedStep simulate_plan(const Job& job, const Plan& plan, const CostContext&
 SimulatedStep simulate_plan(const Job& job, const Plan& plan, const CostContext& costs,
                             const lower::PlanCosts& known);
 
-// Its accounts alone, of a plan that is simulated kernel by kernel: kernels between points of contact
-// are simulated together, a tenth of the work. Nothing, if this plan must be simulated otherwise.
+// Its accounts alone, of a plan that is simulated kernel by kernel: kernels between points of
+// contact are simulated together, a tenth of the work. Nothing, if this plan must be simulated
+// otherwise.
 std::optional<StepAccounts> simulate_kernel_groups(const Job& job, const Plan& plan,
                                                    const CostContext& costs,
                                                    const lower::PlanCosts& known);
