@@ -59,6 +59,7 @@ void each_factor(C& c, F f) {
   for (auto* factor : {&c.gemm.input_gradient, &c.gemm.weight_gradient, &c.gemm.sustained,
                        &c.attention.backward, &c.overlap})
     f(*factor);
+  if (c.gemm.power) f(*c.gemm.power);
   for (auto& g : c.gemm.grouped) f(g.time);
   for (auto& o : c.attention.older) f(o.time);
   if (c.attention.sustained) f(*c.attention.sustained);

@@ -111,6 +111,7 @@ void describe(A& a, GemmModel& m) {
   a("largest_k", m.largest_k);
   a("input_gradient", m.input_gradient);
   a("weight_gradient", m.weight_gradient);
+  a.optional("power", m.power);
   a("sustained", m.sustained);
   a.optional("quantised", m.quantised);
   a.optional("grouped", m.grouped);

@@ -27,11 +27,6 @@ constexpr std::int64_t kSmallestRows = 128;
 constexpr std::size_t kFewest = 20;
 constexpr int kUsualSms = 20;  // moe_deepep_num_sms
 
-// In bursts, as it was measured.
-Seconds products(const costs::GemmModel& model, const costs::Gpu& gpu, const costs::Gemm& g) {
-  return costs::gemm_time(model, gpu, g).time / model.sustained.value;
-}
-
 Seconds between(const ExpertsMeasurement& e, const costs::Gpu& gpu,
                 const costs::MemoryBoundModel& memory) {
   const auto moved = [&](std::int64_t values) {
@@ -58,7 +53,8 @@ ExpertLayer layer_of(const ExpertsMeasurement& e, const costs::Gpu& gpu,
                        e.experts, e.format};
   const costs::Gemm down{rows,      e.hidden_size, e.width, costs::GemmPass::forward,
                          e.experts, e.format};
-  return {products(model, gpu, up) + products(model, gpu, down), between(e, gpu, memory), e.time};
+  return {costs::burst_time(model, gpu, up) + costs::burst_time(model, gpu, down),
+          between(e, gpu, memory), e.time};
 }
 
 // Of layers that take as long as their products, not their launches.
@@ -101,7 +97,7 @@ void fit_experts(const std::vector<ExpertsMeasurement>& raw,
     costs::Gemm alike = g.kernel;
     alike.grouped = false;
     if (g.kernel.grouped && !g.sustained)
-      alone[alike.format].push_back(g.time / products(model, gpu, alike));
+      alone[alike.format].push_back(g.time / costs::burst_time(model, gpu, alike));
   }
   const auto take = [&](NumberFormat format, double factor, const char* from) {
     auto at = std::find_if(model.grouped.begin(), model.grouped.end(),

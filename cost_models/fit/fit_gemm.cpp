@@ -164,6 +164,28 @@ void fit_factor(const std::vector<GemmMeasurement>& raw, const costs::GemmModel&
   if (!ratios.empty()) factor = {median(ratios), costs::Source::interpolated, "measured"};
 }
 
+// Large products of 0.1 to 3 ms run in bursts, before the power limit answers; those of 30 ms and
+// more were repeated until it had set the clock. Of both the best tenth, which shapes do not bind.
+void fit_power(const std::vector<GemmMeasurement>& raw, costs::GemmModel& model) {
+  constexpr std::int64_t kSmallest = 2048;
+  constexpr Seconds kBurst{1e-4}, kBurstEnd{3e-3}, kLong{30e-3};
+  constexpr std::size_t kFewestLong = 8;
+  std::vector<double> bursts, long_ones;
+  for (const GemmMeasurement& g : raw) {
+    const costs::Gemm& k = g.kernel;
+    if (g.sustained || k.grouped || k.batch > 1 || is_quantised(k.format) ||
+        k.pass != costs::GemmPass::forward || std::min({k.m, k.n, k.k}) < kSmallest)
+      continue;
+    const double rate = k.flops().value / g.time.value;
+    if (g.time >= kLong) long_ones.push_back(rate);
+    if (g.time >= kBurst && g.time < kBurstEnd) bursts.push_back(rate);
+  }
+  if (bursts.size() < kFewestGemms || long_ones.size() < kFewestLong) return;
+  model.power = costs::Factor{
+      std::max(1.0, quantile(bursts, 0.9) / quantile(long_ones, 0.9)), costs::Source::interpolated,
+      "rate of products of 0.1 to 3 ms over that of 30 ms and more (best tenths)"};
+}
+
 // Where a user's own few shapes were measured, what the form misses of them (gemm.hpp). A form that
 // was not fitted is corrected as well. Errors are those on held-out shapes, corrected by the
 // others.
@@ -181,8 +203,7 @@ void correct(const std::vector<GemmMeasurement>& raw, const costs::Gpu& gpu,
   std::vector<costs::GemmCorrection> all, fitted;
   for (const GemmMeasurement* g : points) {
     const costs::Gemm& k = g->kernel;
-    all.push_back(
-        {k.m, k.n, k.k, k.pass, std::log(g->time / costs::gemm_time(model, gpu, k).time)});
+    all.push_back({k.m, k.n, k.k, k.pass, std::log(g->time / costs::burst_time(model, gpu, k))});
     if (!held_out(hash(*g))) fitted.push_back(all.back());
   }
   model.corrections = std::move(fitted);
@@ -190,7 +211,7 @@ void correct(const std::vector<GemmMeasurement>& raw, const costs::Gpu& gpu,
   for (const GemmMeasurement* g : points) {
     if (!held_out(hash(*g))) continue;
     const bool is_large = std::min({g->kernel.m, g->kernel.n, g->kernel.k}) >= costs::kLargeGemm;
-    const Seconds predicted = costs::gemm_time(model, gpu, g->kernel).time;
+    const Seconds predicted = costs::burst_time(model, gpu, g->kernel);
     small.add(predicted, g->time);
     if (is_large) large.add(predicted, g->time);
   }
@@ -233,7 +254,11 @@ void fit_gemm(const std::vector<GemmMeasurement>& raw, const costs::Gpu& gpu,
     return g.sustained && !g.kernel.grouped && g.kernel.pass == costs::GemmPass::forward &&
            !is_quantised(g.kernel.format);
   };
-  fit_factor(raw, model, gpu, sustained, model.sustained);
+  fit_power(raw, model);
+  if (std::ranges::any_of(raw, sustained)) {
+    model.power.reset();  // it is in what was measured as sustained
+    fit_factor(raw, model, gpu, sustained, model.sustained);
+  }
   if (!raw.empty()) correct(raw, gpu, model);
 }
 

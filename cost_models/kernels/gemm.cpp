@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::array kSplits{1, 2, 3, 4, 6, 8, 12, 16};
 constexpr double kSmallestSplitK = 128;
+constexpr double kBurst = 1e-3;  // seconds
 
 // Tensor cores are fed by loads of 16 bytes, 8 values of 2. Matrices of a batch that are cut out of
 // larger ones, as heads are, start wherever their width ends: with 4 or 2 values in a row that are
@@ -23,7 +24,7 @@ double unaligned_slowdown(const Gemm& g) {
 
 }  // namespace
 
-Seconds gemm_time(const GemmParameters& p, const Gpu& gpu, const Gemm& g) {
+Seconds gemm_time(const GemmParameters& p, const Gpu& gpu, const Gemm& g, double power) {
   const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n),
              k = static_cast<double>(g.k), batch = static_cast<double>(g.batch);
   const double sms = gpu.sms;
@@ -53,8 +54,8 @@ Seconds gemm_time(const GemmParameters& p, const Gpu& gpu, const Gemm& g) {
       best = std::min(best, busy);
     }
   }
-  const double derated = best * (1 + p.derate * best / (best + p.derate_time.value));
-  return {p.launch.value + derated};
+  const auto slowed = [&p](double t) { return 1 + p.derate * t / (t + p.derate_time.value); };
+  return {p.launch.value + best * std::max(slowed(best), power * slowed(kBurst))};
 }
 
 namespace {
@@ -112,11 +113,10 @@ Near corrected(const std::vector<GemmCorrection>& corrections, const Gemm& g) {
   return near;
 }
 
-}  // namespace
-
-Cost gemm_time(const GemmModel& model, const Gpu& gpu, const Gemm& g) {
+Cost product_time(const GemmModel& model, const Gpu& gpu, const Gemm& g, double power,
+                  double sustained) {
   auto [parameters, source] = parameters_for(model, g);
-  double time = gemm_time(parameters, gpu, g).value * model.sustained.value * unaligned_slowdown(g);
+  double time = gemm_time(parameters, gpu, g, power).value * sustained * unaligned_slowdown(g);
   if (g.batch > 1) source = weaker(source, Source::transferred);
   if (const GroupedGemm* of = g.grouped ? grouped_for(model, g.format) : nullptr) {
     time *= of->time.value;
@@ -137,6 +137,16 @@ Cost gemm_time(const GemmModel& model, const Gpu& gpu, const Gemm& g) {
     if (near.weight == 1) source = Source::measured;
   }
   return {Seconds{time}, source};
+}
+
+}  // namespace
+
+Cost gemm_time(const GemmModel& model, const Gpu& gpu, const Gemm& g) {
+  return product_time(model, gpu, g, model.power ? model.power->value : 0, model.sustained.value);
+}
+
+Seconds burst_time(const GemmModel& model, const Gpu& gpu, const Gemm& g) {
+  return product_time(model, gpu, g, 0, 1).time;
 }
 
 }  // namespace mllmsim::costs

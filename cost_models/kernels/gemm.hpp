@@ -5,12 +5,14 @@
 //   compute = waves * 2 * tile_m * tile_n * (k / split + k_overhead) / (rate_tile * peak / SMs)
 //   memory  = (b (m k + k n) + c m n + 4 m n * 2 (split - 1)) * batch / (memory bandwidth * e)
 //   busy    = min over tiles and split of (compute^p + memory^p)^(1/p) + (split > 1) * split_cost
-//   time    = launch + busy * (1 + derate * busy / (busy + derate_time))
+//   time    = launch + busy * max(slowed(busy), power * slowed(1 ms))
+//   slowed(t) = 1 + derate * t / (t + derate_time)
 //
 // b is the bytes of an input (2 in bf16), peak that of the inputs' format. c is 2 bytes (bf16
 // output), or 8 for a weight gradient, which reads and writes an fp32 main gradient. Batches of
 // widths that are no multiples of 8 load less at a time (an estimate: 2 or 4 x as long). The derate
-// is the clock falling under sustained power. A pass has a further factor.
+// is the clock falling within a measurement, power how far it has fallen when products run without
+// a pause, as in training. A pass has a further factor.
 //
 // Every format has parameters of its own. Where it was not measured, those of fp8 stand for formats
 // of 8 bits (transferred), and those of bf16 for any (an estimate).
@@ -22,6 +24,7 @@
 // Left out: cache reuse between tiles, layouts beyond the factor, clusters and persistent kernels.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "cost_models/kernels/gpus.hpp"
@@ -71,14 +74,20 @@ struct GemmModel {
   GemmParameters all;
   std::int64_t largest_m = 0, largest_n = 0, largest_k = 0;  // measured; beyond is an estimate
   Factor input_gradient, weight_gradient;
-  Factor sustained;  // hours under power limit over the bursts the parameters were fitted to
+  // Products that last until the power limit has set the clock over bursts of about 1 ms; without
+  // it bursts are taken to last.
+  std::optional<Factor> power{};
+  Factor sustained;  // training, or seconds of products, over what power leaves
   std::vector<QuantisedGemm> quantised{};  // by format, those that were measured
   std::vector<GroupedGemm> grouped{};      // the same; 1 for others
   std::vector<GemmCorrection> corrections{};
 };
 inline constexpr std::int64_t kLargeGemm = 512;
 
-Seconds gemm_time(const GemmParameters& parameters, const Gpu& gpu, const Gemm& gemm);
+Seconds gemm_time(const GemmParameters& parameters, const Gpu& gpu, const Gemm& gemm,
+                  double power = 0);
 Cost gemm_time(const GemmModel& model, const Gpu& gpu, const Gemm& gemm);
+// In bursts, as it was measured.
+Seconds burst_time(const GemmModel& model, const Gpu& gpu, const Gemm& gemm);
 
 }  // namespace mllmsim::costs

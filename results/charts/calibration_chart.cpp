@@ -89,8 +89,8 @@ std::vector<Part> parts(const costs::Calibration& c, const fit::RawData& raw,
     if (!part.points.empty()) out.push_back(std::move(part));
   };
   add("GEMM", raw.gemm, [&](const auto& m) {
-    return costs::gemm_time(c.gemm, c.gpu, m.kernel).time *
-           (m.sustained ? 1 : 1 / c.gemm.sustained.value);
+    return m.sustained ? costs::gemm_time(c.gemm, c.gpu, m.kernel).time
+                       : costs::burst_time(c.gemm, c.gpu, m.kernel);
   });
   add("attention", attention,
       [&](const auto& m) { return costs::attention_time(c.attention, c.gpu, m.kernel).time; });

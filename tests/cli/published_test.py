@@ -34,12 +34,14 @@ KNOWN_MISSES = {
     # H100 and B200 with small micro-batches took 1.4 to 3 times as long, the same configuration 5,113 tokens/s in one release and 9,058 in the
     # next; with 4 or 8 sequences per micro-batch 7 to 22 % too quick.
     "Megatron-Bridge performance summary (Qwen3 30B-A3B)": 0.188,
+    # Met until the power limit was measured (9.8 %): of five models four are too fast, by 2 to 12 %, and one too slow, by 10 %.
+    "Megatron-Core README (H100)": 0.103,
     # Length-grouped dist ratios and device-grouped tokens: the mixture stands for five sets that are not public.
     "OmniBal data ratios": 0.032,
     # Not shipped. Every row takes 1.4 to 2.8 times as long as predicted on A100s, dense, experts and ZeRO-3 alike, in the right order, and
     # recompute costs what it should (1.14 predicted, 1.13 noted): neither the GPUs (H20 where the scripts say) nor how they are joined is stated.
     "ms-swift's example scripts (time)": 0.602,
-    # Not shipped. Too quick with tp 8, with heads that are no multiples of 8, and the earlier of two equal runs; launches were blocking.
+    # Not shipped. Too quick with tp 8, with heads that are no multiples of 8, and the earlier of two equal runs.
     "BLOOM (prequel runs)": 0.153,
 }
 # Their medians are met, the order is not: no MXFP8 GEMM was measured (those of fp8 stand for them), and MXFP8 comes out 2 %

@@ -86,6 +86,27 @@ TEST(FitGemm, FindsTheFactorOfWeightGradients) {
   EXPECT_EQ(model.input_gradient.source, Source::estimate);
 }
 
+TEST(FitGemm, FindsWhatThePowerLimitLeavesUnlessSustainedProductsWereMeasured) {
+  std::vector<GemmMeasurement> raw;
+  const auto add = [&raw](std::int64_t k, double rate, bool sustained = false) {
+    GemmMeasurement g;
+    g.kernel = {4096, 4096, k};
+    g.time = {g.kernel.flops().value / rate};
+    g.sustained = sustained;
+    raw.push_back(g);
+  };
+  for (std::int64_t i = 0; i < 30; ++i) add(4096 + 8 * i, 240e12);    // 0.6 ms
+  for (std::int64_t i = 0; i < 8; ++i) add(300'000 + 8 * i, 200e12);  // 50 ms
+  GemmModel model;
+  fit_gemm(raw, kGpu, model);
+  ASSERT_TRUE(model.power);
+  EXPECT_NEAR(model.power->value, 1.2, 1e-9);
+  EXPECT_EQ(model.power->source, Source::interpolated);
+  add(8192, 180e12, true);
+  fit_gemm(raw, kGpu, model);
+  EXPECT_FALSE(model.power);
+}
+
 // An engine that quantises its input at 6 bytes per value: the fit finds the product alone.
 TEST(FitGemm, RemovesWhatAServingEngineQuantises) {
   Gpu gpu = kGpu;

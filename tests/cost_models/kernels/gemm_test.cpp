@@ -82,6 +82,22 @@ TEST(Gemm, AWeightGradientHasItsFactorAndItsSource) {
   EXPECT_EQ(gradient.source, Source::estimate);
 }
 
+// Under a power limit the clock has fallen however short a product is; one that was measured long
+// enough to see it is not slowed twice.
+TEST(Gemm, ThePowerLimitSlowsShortProductsAndNotLongOnesTwice) {
+  GemmModel model = gemm_model();
+  model.large.derate = model.all.derate = 0.2;
+  model.large.derate_time = model.all.derate_time = Seconds{9e-3};
+  const Gemm brief{1280, 128, 1000}, lasting{12800, 12800, 100000};
+  const double launch = model.all.launch.value;
+  const double busy = burst_time(model, kGemmGpu, brief).value - launch;
+  const Seconds burst = burst_time(model, kGemmGpu, lasting);
+  model.power = Factor{1.1, Source::interpolated, ""};
+  EXPECT_NEAR((gemm_time(model, kGemmGpu, brief).time.value - launch) / busy, 1.1 * 1.02, 2e-3);
+  EXPECT_DOUBLE_EQ(gemm_time(model, kGemmGpu, lasting).time.value, burst.value);
+  EXPECT_DOUBLE_EQ(burst_time(model, kGemmGpu, lasting).value, burst.value);
+}
+
 TEST(Gemm, BeyondTheMeasuredShapesIsAnEstimate) {
   EXPECT_EQ(gemm_time(gemm_model(), kGemmGpu, {8192, 1024, 1024}).source, Source::estimate);
 }

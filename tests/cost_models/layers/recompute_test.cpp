@@ -60,7 +60,7 @@ TEST(FullRecompute, OfPyTorchStopsBeforeTheLastProduct) {
     software.host_time_per_kernel = {};
     software.recompute_early_stop = early_stop;
     software.dropout = dropout;
-    return cost_with(swiglu_model(), software, Recompute::full);
+    return cost_with(llama_like(), software, Recompute::full);
   };
   const LayerCost whole = again(false, false), stopped = again(true, false);
   ASSERT_EQ(whole.recompute.size(), whole.forward.size());
