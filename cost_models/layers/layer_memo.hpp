@@ -61,7 +61,7 @@ inline constexpr std::size_t kMostTotals = 1 << 16;  // then they are forgotten
 // The parts of a block that depend on the number of tokens alone.
 struct LayerCosts::BlockTotals {
   KernelTotals forward, backward, rerun;
-  KernelTotals again;  // by full recompute
+  KernelTotals again;                          // by full recompute
   std::array<Bytes, 3> saved{}, recomputed{};  // by recompute; with flash attention
   Bytes gradients{};                           // that the backward works with
 };

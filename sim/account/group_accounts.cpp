@@ -122,6 +122,7 @@ class GroupAccounts::Device {
     compute_digest_.add(k.kind, start, end);
     if (k.kind == TaskKind::host) {
       host_task_ = host_before_ = task_;
+      host_after_ = chain.collective;
       host_end_ = end;
     } else {
       if (start > at_) idle(start, chain, timeline, claims);
@@ -155,7 +156,10 @@ class GroupAccounts::Device {
     // In the order of dependencies between tasks: of equal claims the first counts.
     claim_collectives(chain.collective, timeline, claims);
     if (task_) claim_before(task_, timeline, claims);
-    if (host_before_ && host_end_ > at_) claim_before(host_before_, timeline, claims);
+    if (host_before_ && host_end_ > at_) {
+      claim_before(host_before_, timeline, claims);
+      claim_collectives(host_after_, timeline, claims);
+    }
     explain(claims, BubbleKind::pp_other);
   }
 
@@ -213,6 +217,7 @@ class GroupAccounts::Device {
   std::vector<std::int64_t>* ends_;  // the collective that a group ends in, if it does
   // The latest preparation of a pass, by the group it begins; if it is the last of the stream.
   TaskId host_task_, host_before_;
+  std::int64_t host_after_ = kNoCollective;  // which it waited for
   Time host_end_{};
 };
 

@@ -68,7 +68,8 @@ struct Software {
   // since flash attention recomputes its scores anyway (Megatron-LM before Megatron-Core).
   bool recompute_flash_attention = true;
   // Full recompute of a block ends with the last thing that its backward reads, so the MLP's second
-  // matrix is not multiplied again (torch.utils.checkpoint, use_reentrant=False, since PyTorch 2.1).
+  // matrix is not multiplied again (torch.utils.checkpoint, use_reentrant=False, since PyTorch
+  // 2.1).
   bool recompute_early_stop = false;
 
   // Flash kernels; otherwise separate batched GEMMs, scale-mask-softmax and dropout.

@@ -100,7 +100,7 @@ void ShardedLayers::copy_buffers(DeviceId device, const Pass& pass, Segment& seg
     moved += 2 * (bytes + bytes / job.parallelism.shard_ranks());
   }
   if (!pass.forward)
-    moved += 2 * job.software.precision.sharded_grad_bytes_per_parameter *
+    moved += 2LL * job.software.precision.sharded_grad_bytes_per_parameter *
              parameters_of(job, segment.layer, true).all();
   if (moved == 0) return;
   lengthen(device, pass, segment, "copies of dp buffers",

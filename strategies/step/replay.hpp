@@ -8,10 +8,11 @@
 //   forward    a layer's passing tensors, three alive at a time, and those it saves
 //   backward   what recomputes and gradients, until the layer is done; then what was saved is freed
 //
-// and at the end of a step the copies of gradients that reductions and the optimizer work with. Tensors that pass in a row of like layers are
-// replayed for the first of them: the others find the blocks that it gave back. Of blocks that
-// recompute together those of one kind count, so a unit of two kinds keeps an input more. Left out:
-// encoders beside the pipeline (plan.encoders), whose ranks are not replayed.
+// and at the end of a step the copies of gradients that reductions and the optimizer work with.
+// Tensors that pass in a row of like layers are replayed for the first of them: the others find the
+// blocks that it gave back. Of blocks that recompute together those of one kind count, so a unit of
+// two kinds keeps an input more. Left out: encoders beside the pipeline (plan.encoders), whose
+// ranks are not replayed.
 #pragma once
 
 #include <optional>

@@ -447,7 +447,7 @@ class SweepPage(unittest.TestCase):
             self.assertEqual(self.rows()[0], fitting.sort_values("mfu", ascending=order).iloc[0].point)
         self.browser.run("""(() => { const s = document.querySelector('[data-key="cluster.nodes"]'); s.value = '8'; s.dispatchEvent(new Event('change')); })()""")
         self.assertEqual(set(self.rows()), set(self.runs[self.runs["cluster.nodes"] == 8].point))
-        self.assertIn("6 points: 4 fit, 2 cannot be planned", self.browser.run("document.getElementById('count').innerText"))
+        self.assertIn("6 points: 3 fit, 1 does not fit in memory, 2 cannot be planned", self.browser.run("document.getElementById('count').innerText"))
 
     def test_the_heat_map_has_the_best_of_each_cell(self):
         fitting = self.runs[self.runs.fits]

@@ -179,9 +179,9 @@ TEST(ImportKineto, AttentionOfACpuIsCausalIfItSaysSo) {
   EXPECT_EQ(raw.attention[0].kernel, (Attention{{{128, 2}}, 6, 6, 64, true, false}));
 }
 
-// What the profiler takes for each operator: a product lies inside a linear layer, so 2 of them; the
-// weight gradient has autograd's around it, the embedding's gradient itself alone (what it zeroes is
-// an operator of its own).
+// What the profiler takes for each operator: a product lies inside a linear layer, so 2 of them;
+// the weight gradient has autograd's around it, the embedding's gradient itself alone (what it
+// zeroes is an operator of its own).
 TEST(ImportKineto, TheProfilersOwnTimeIsTakenOff) {
   const RawData raw = parse_kineto(kCpuTrace, "t.json", {8, 3});
   EXPECT_NEAR(raw.gemm[1].time.value, (100 - 2 * 3) * 1e-6, 1e-12);
