@@ -44,9 +44,8 @@ def figures(predictions, speed_ups):
         ratio = [(a[k] / a["samples"]) / (b[k] / b["samples"]) for k in ("predicted", "measured")]
         rounds = sorted((x / a["samples"]) / (y / b["samples"]) for x, y in zip(a["by_round"], b["by_round"]))
         ups.append((base, other, *ratio, rounds[0], rounds[-1]))
-    first = [abs(p.get("first", p["predicted"]) / p["measured"] - 1) for p in predictions]
     return dict(median=quantile(errors, 0.5), p90=quantile(errors, 0.9), order=right / len(pairs), ups=ups,
-                first=(quantile(first, 0.5), quantile(first, 0.9)), spread=statistics.median(p["spread"] for p in predictions),
+                spread=statistics.median(p["spread"] for p in predictions),
                 idle=max([abs(p["idle"][0] - p["idle"][1]) for p in predictions if pipelined(p)], default=0),
                 memory=statistics.median(abs(p["memory"]) for p in predictions),
                 durations=statistics.median(d for p in predictions for d in p["durations"]),
@@ -63,21 +62,19 @@ def idle_cells(p):
 def rows(predictions):
     for p in predictions:
         yield [p["case"]["name"], f"{p['predicted']:.3f}", f"{p['measured']:.3f}", f"{100 * p['error']:+.1f} %",
-               f"{100 * p['spread']:.0f} %", f"{100 * (p['first'] / p['measured'] - 1):+.1f} %", *idle_cells(p),
+               f"{100 * p['spread']:.0f} %", *idle_cells(p),
                f"{100 * statistics.median(p['durations']):.1f} %" if p["durations"] else "",
                f"{100 * statistics.median(p['starts']):.1f} %" if p["starts"] else "",
                f"{p['run']['peak_memory_bytes'] / 2**20:.0f}", f"{p['peak'] / 2**20:.0f}"]
 
 
-HEAD = ["case", "predicted s", "measured s", "error", "spread", "first error", "idle % predicted", "measured", "durations",
+HEAD = ["case", "predicted s", "measured s", "error", "spread", "idle % predicted", "measured", "durations",
         "starts", "memory MiB predicted", "measured"]
 
 
 def summary(f):
     yield (f"step time: median |error| {100 * f['median']:.1f} %, p90 {100 * f['p90']:.1f} %; of measured steps of one case the "
            f"slowest is {100 * f['spread']:.0f} % above the quickest (median over cases)")
-    yield (f"step time from the first profile alone, before anything was trained: median |error| {100 * f['first'][0]:.1f} %, "
-           f"p90 {100 * f['first'][1]:.1f} %")
     yield f"order of pairs by step time: {100 * f['order']:.1f} % right"
     yield f"idle shares of pipelines: at most {100 * f['idle']:.1f} points apart"
     yield f"actions: median |error| of durations {100 * f['durations']:.1f} %, of starts {100 * f['starts']:.1f} % of the step"

@@ -236,7 +236,6 @@ class Reality:
         if after["job"].get("cut") != before["job"].get("cut"):
             say(f"{case['name']}: the search now finds another cut than was trained; predicted is the one trained")
             after = dict(self.predict(dict(case, cut=blocks_per_stage(case, before["job"]["cut"])), "again"), case=case)
-        after["first"] = before.get("first", before["run"]["iteration_s"])
         if any(after["job"].get(key) != before["job"].get(key) for key in ("cut", "batches")):
             sys.exit(f"{case['name']}: cannot predict what was trained; measure anew")
         for key in ("seconds", "by_round", "idle_of_steps", "measured", "peak", "trace"):
@@ -278,14 +277,11 @@ def main():
         kept.write_text(json.dumps(dict(minutes=(time.time() - STARTED) / 60, rounds=reality.rounds,
                                         steps=reality.steps, predictions=predictions), default=str))
     everything = json.loads(kept.read_text())
-    if not options.again:
+    if options.refit:  # to all profiles, those between rounds too
         say("fit and predict from all profiles")
         reality.fit()
         everything["predictions"] = json.loads(
             json.dumps([reality.predict_again(p) for p in everything["predictions"]], default=str))
-        (reality.out / "predicted.json").write_text(json.dumps(everything))
-    else:
-        everything = json.loads((reality.out / "predicted.json").read_text())
     predictions = everything["predictions"]
     figures = page.figures(predictions, all_cases.SPEED_UPS)
     figures.update({key: everything[key] for key in ("minutes", "rounds", "steps")})
