@@ -28,7 +28,7 @@ KNOWN_MISSES = {
     "Optimus (ATC 2025), small job": 0.035,
     # Warm-up is longer and waits between passes are shorter than predicted; the job's virtual stages are not stated.
     "Optimus (ATC 2025), bubbles": 0.173,
-    # Too quick by 13 to 19 %: Transformer Engine's permutation of tokens was measured there at a quarter of the memory's bandwidth, which is taken
+    # Too quick by 13 to 19 %: Transformer Engine's permutation of tokens was timed there, with some of the CPU's time, at a quarter of the memory's bandwidth, which is taken
     # to be that of other copies here.
     "SimuMax (DeepSeek cuts on 8 B200, bf16)": 0.153,
     # H100 and B200 with small micro-batches took 1.4 to 3 times as long, the same configuration 5,113 tokens/s in one release and 9,058 in the
