@@ -30,22 +30,15 @@ Cost slowed(Cost cost, double factor) {
 
 // Products faster than the data sheet allows would show as an MFU above 100 %.
 void check_peaks(const Calibration& c) {
-  const auto check = [&](NumberFormat format, const char* key) {
-    Gemm large{8192, 8192, 8192};
-    large.format = format;
-    const double reached = large.flops().value / gemm_time(c.gemm, c.gpu, large).time.value;
-    const double peak = c.gpu.peak_of(format).value;
-    if (reached > peak)
-      throw UserError(
-          "", "calibration",
-          fmt::format("a GEMM of 8192 x 8192 x 8192 in {} runs at {:.0f} TFLOP/s, above the {:g} "
-                      "of gpu.{} ({}): MFU would be above 100 %; correct the peak, or the times "
-                      "(`mllmsim calibrate scale` raises peaks with the speed of GEMMs)",
-                      name_of(format), reached / 1e12, peak / 1e12, key, c.header.gpu));
-  };
-  check(c.gpu.products_in, "peak_tflops");
-  for (const QuantisedGemm& q : c.gemm.quantised)
-    check(q.format, q.format == NumberFormat::nvfp4 ? "peak_fp4_tflops" : "peak_fp8_tflops");
+  const std::optional<AbovePeak> found = above_peak(c);
+  if (!found) return;
+  throw UserError(
+      "", "calibration",
+      fmt::format("a GEMM of 8192 x 8192 x 8192 in {} runs at {}, above the {} of gpu.{} ({}): "
+                  "MFU would be above 100 %; correct the peak, or the times (`mllmsim calibrate "
+                  "scale` raises peaks with the speed of GEMMs)",
+                  name_of(found->format), rate_text(found->reached), rate_text(found->peak),
+                  found->key, c.header.gpu));
 }
 
 class CalibratedKernelCosts : public KernelCosts {
@@ -98,6 +91,28 @@ class OwningKernelCosts : OwnCalibration, public CalibratedKernelCosts {
 };
 
 }  // namespace
+
+std::optional<AbovePeak> above_peak(const Calibration& c) {
+  const auto reached = [&](NumberFormat format, const char* key) -> std::optional<AbovePeak> {
+    Gemm large{8192, 8192, 8192};
+    large.format = format;
+    const FlopsPerSecond rate{large.flops().value / gemm_time(c.gemm, c.gpu, large).time.value};
+    const FlopsPerSecond peak = c.gpu.peak_of(format);
+    if (rate <= peak) return std::nullopt;
+    return AbovePeak{format, key, rate, peak};
+  };
+  if (const auto found = reached(c.gpu.products_in, "peak_tflops")) return found;
+  for (const QuantisedGemm& q : c.gemm.quantised)
+    if (const auto found = reached(
+            q.format, q.format == NumberFormat::nvfp4 ? "peak_fp4_tflops" : "peak_fp8_tflops"))
+      return found;
+  return std::nullopt;
+}
+
+std::string rate_text(FlopsPerSecond rate) {
+  if (rate.value < 1e12) return fmt::format("{:.4g} GFLOP/s", rate.value / 1e9);
+  return fmt::format("{:.4g} TFLOP/s", rate.value / 1e12);
+}
 
 std::unique_ptr<KernelCosts> read_kernel_costs(const std::filesystem::path& calibration,
                                                const ClusterSpec& cluster) {

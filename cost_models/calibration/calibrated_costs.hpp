@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/world/cluster.hpp"
@@ -19,5 +21,16 @@ std::unique_ptr<KernelCosts> read_kernel_costs(const std::filesystem::path& cali
 // From a calibration read before, which must outlive it.
 std::unique_ptr<KernelCosts> kernel_costs(const Calibration& calibration,
                                           const ClusterSpec& cluster);
+
+// A large product that is faster than the peak of its format: such a calibration is refused.
+struct AbovePeak {
+  NumberFormat format = NumberFormat::bf16;
+  const char* key = "";  // of the peak
+  FlopsPerSecond reached{}, peak{};
+};
+std::optional<AbovePeak> above_peak(const Calibration& calibration);
+
+// In what suits it: 185 GFLOP/s of a core, 989.4 TFLOP/s of a GPU.
+std::string rate_text(FlopsPerSecond rate);
 
 }  // namespace mllmsim::costs

@@ -8,6 +8,7 @@
 #include <boost/program_options.hpp>
 #include <filesystem>
 
+#include "cost_models/calibration/calibrated_costs.hpp"
 #include "cost_models/calibration/estimate.hpp"
 #include "cost_models/fit/fit.hpp"
 #include "cost_models/fit/import_kineto.hpp"
@@ -93,7 +94,7 @@ costs::Calibration base_of(const fit::RawData& raw, const po::variables_map& opt
 }
 
 // Parts that rest on no measurement, or fit badly, and what to measure for them.
-void advise(const costs::Calibration& c, std::ostream& err) {
+void advise(const costs::Calibration& c, const RawData& raw, std::ostream& err) {
   constexpr double kBadFit = 0.1;
   const auto part = [&](const std::string& name, const costs::Provenance& p, const char* measure) {
     if (p.source == costs::Source::estimate)
@@ -122,7 +123,36 @@ void advise(const costs::Calibration& c, std::ostream& err) {
          "kernels of this kind of five sizes or more");
   part("collectives in a node", c.collectives.node_provenance,
        "all_gather, reduce_scatter and all_reduce (nccl-tests, or lines of your own)");
+  for (const costs::CollectiveOp op :
+       {costs::CollectiveOp::all_gather, costs::CollectiveOp::reduce_scatter,
+        costs::CollectiveOp::all_reduce}) {
+    const auto measured = [&](const Measurement<costs::Collective>& m) {
+      return m.kernel.group.nodes == 1 && m.kernel.op == op;
+    };
+    if (c.collectives.node_provenance.source == costs::Source::interpolated &&
+        std::count_if(raw.collectives.begin(), raw.collectives.end(), measured) <
+            kFewestCollectives)
+      fmt::print(err, "not fitted: {} in a node, as in the base; measure four sizes or more\n",
+                 name_of(op));
+  }
   part("point to point in a node", c.p2p.node_provenance, "messages of three sizes or more");
+}
+
+// With a data sheet: measurements that no such GPU gives.
+void check_peaks(const RawData& raw, const costs::Calibration& base) {
+  if (base.gpu.sheet_measured) return;
+  for (const GemmMeasurement& g : raw.gemm) {
+    const costs::Gemm& k = g.kernel;
+    const FlopsPerSecond reached{k.flops().value / g.time.value}, peak = base.gpu.peak_of(k.format);
+    if (peak.value == 0 || reached <= peak) continue;
+    throw UserError(
+        "", "gemm",
+        fmt::format("a product of {} x {} x {} in {} was measured at {}, above the {} of {}'s data "
+                    "sheet; is it this GPU, are times in microseconds? With a --gpu that no data "
+                    "sheet knows, the peak follows the products",
+                    k.m, k.n, k.k, name_of(k.format), costs::rate_text(reached),
+                    costs::rate_text(peak), raw.header.gpu));
+  }
 }
 
 void run_fit(const std::vector<std::string>& args, std::ostream& err) {
@@ -139,6 +169,7 @@ void run_fit(const std::vector<std::string>& args, std::ostream& err) {
   fit::RawData raw;
   for (const std::string& file : options["file"].as<std::vector<std::string>>())
     raw.append(fit::read_raw(file));
+  raw.drop_odd_fp32();
   if (options.count("gpu") != 0) raw.header.gpu = options["gpu"].as<std::string>();
   if (options.count("describe") != 0)
     raw.header.description = options["describe"].as<std::string>();
@@ -150,6 +181,7 @@ void run_fit(const std::vector<std::string>& args, std::ostream& err) {
   if (network.gpus_per_node < 1 || network.nics_per_node < 1 || !(network.nic_bandwidth.value > 0))
     throw UserError("command line", "", "expected GPUs, NICs and NIC bandwidth above 0");
   const costs::Calibration base = base_of(raw, options);
+  check_peaks(raw, base);
   costs::Calibration fitted = fit::fit(raw, base, network);
   if (options.count("extend") != 0) {
     fitted.header = base.header;
@@ -157,7 +189,7 @@ void run_fit(const std::vector<std::string>& args, std::ostream& err) {
   }
   write_file_atomically(options["out"].as<std::string>(), costs::to_json(fitted));
   show(fitted, err);
-  advise(fitted, err);
+  advise(fitted, raw, err);
 }
 
 // Another name would be read as text.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cost_models/fit/fit_tools.hpp"
 #include "sim/base/errors.hpp"
@@ -34,17 +35,36 @@ void name_sources(const RawData& raw, costs::Calibration& c) {
   for (costs::ExchangeModel& x : c.token_exchange) name("token_exchange", x.provenance);
 }
 
-// The fastest product that was measured may not be the fastest there is: the peak of a sheet that
-// rests on it follows the fitted form, which gives larger products a little more.
-void raise_peak(costs::Calibration& c) {
-  const costs::Gemm large{8192, 8192, 8192, costs::GemmPass::forward, 1, c.gpu.products_in};
-  const double reached =
-      large.flops().value / costs::gemm_time(c.gemm, c.gpu, large).time.value / c.gpu.peak.value;
-  if (reached <= 1) return;
-  c.gpu.peak.value *= reached;
+// FLOP/s of the fastest tile of the form: what a product can come close to, its own losses aside.
+double fastest(const costs::GemmModel& model, const costs::Gpu& gpu) {
+  double rate = 0;
+  for (const costs::GemmParameters* p : {&model.large, &model.all})
+    for (const costs::GemmTile& tile : p->tiles) rate = std::max(rate, tile.rate);
+  const double quickest = std::min(
+      {1.0, model.input_gradient.value, model.weight_gradient.value, model.sustained.value});
+  return rate * gpu.peak.value / quickest;
+}
+
+// Rounded up to three digits: more are not known, and those that a file keeps of rates and peak
+// must not make the form faster than the peak.
+double rounded_up(double value) {
+  const double digit = std::pow(10, std::floor(std::log10(value)) - 2);
+  return digit * std::ceil(value * (1 + 1e-4) / digit);
+}
+
+// The fastest product that was measured is not the fastest there is. The peak of a machine without
+// a data sheet is what the form gives at most, in any pass, and what corrections make of it where
+// products were measured; times stay as they were fitted.
+void set_peak(const RawData& raw, costs::Calibration& c) {
+  double peak = std::max(c.gpu.peak.value, fastest(c.gemm, c.gpu));
+  for (const GemmMeasurement& g : raw.gemm)
+    peak = std::max(peak,
+                    g.kernel.flops().value / costs::gemm_time(c.gemm, c.gpu, g.kernel).time.value);
+  const double raised = rounded_up(peak) / c.gpu.peak.value;
+  c.gpu.peak.value *= raised;
   for (costs::GemmParameters* p : {&c.gemm.large, &c.gemm.all})
-    for (costs::GemmTile& tile : p->tiles) tile.rate /= reached;
-  for (costs::AttentionKernel& k : c.attention.kernels) k.rate /= reached;
+    for (costs::GemmTile& tile : p->tiles) tile.rate /= raised;
+  for (costs::AttentionKernel& k : c.attention.kernels) k.rate /= raised;
 }
 
 }  // namespace
@@ -73,7 +93,7 @@ costs::Calibration fit(const RawData& raw, costs::Calibration base,
   if (!raw.overlap.empty())
     c.overlap = {median(raw.overlap), costs::Source::interpolated, "measured"};
   name_sources(raw, c);
-  if (c.gpu.sheet_measured) raise_peak(c);
+  if (c.gpu.sheet_measured) set_peak(raw, c);
   return c;
 }
 
@@ -86,7 +106,11 @@ costs::Gpu measured_sheet(const RawData& raw) {
   for (const Measurement<costs::Collective>& m : raw.collectives)
     link = std::max(link, static_cast<double>(m.kernel.bytes.value) / m.time.value);
   if (flops == 0)
-    throw UserError("", "gemm", "a machine without a data sheet needs GEMM measurements");
+    throw UserError("", "gemm",
+                    fmt::format("no data sheet knows \"{}\", and a machine without one takes its "
+                                "peak from products: measure some (\"part\":\"gemm\"), or give "
+                                "--gpu one of `mllmsim list gpus`",
+                                raw.header.gpu));
   std::string from = "no data sheet: the best rates measured";
   if (memory == 0) {
     memory = flops / kFlopsPerByte;

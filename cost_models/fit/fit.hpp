@@ -30,6 +30,7 @@ void fit_memory_bound(const std::vector<Measurement<costs::MemoryBound>>& raw,
                       const costs::Gpu& gpu, costs::MemoryBoundModel& model);
 void fit_collectives(const std::vector<Measurement<costs::Collective>>& raw, const costs::Gpu& gpu,
                      const MeasuredNetwork& network, costs::CollectiveModel& model);
+inline constexpr std::ptrdiff_t kFewestCollectives = 4;  // of an operation and number of ranks
 // How grouped products of experts compare with as many alike (model.grouped).
 void fit_experts(const std::vector<ExpertsMeasurement>& raw,
                  const std::vector<GemmMeasurement>& gemms, const costs::Gpu& gpu,

@@ -2,6 +2,7 @@
 // ring and tree lines across nodes for each operation.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <utility>
@@ -13,7 +14,6 @@
 namespace mllmsim::fit {
 namespace {
 
-constexpr std::size_t kFewestCollectives = 4;
 // A line of the base that spends longer per step than this is a bandwidth protocol, which large
 // messages determine; quicker ones only matter at sizes that may not have been measured.
 constexpr Seconds kQuickStep{6e-6};
@@ -154,7 +154,7 @@ void fit_node(const NodePoints& node, const costs::Gpu& gpu, costs::CollectiveMo
     const Seconds latency = base == model.node.end() ? Seconds{} : base->curve.latency;
     std::vector<costs::NodeCollective> curves;
     for (const auto& [key, points] : node) {
-      if (key.first != op || points.size() < kFewestCollectives) continue;
+      if (key.first != op || std::ssize(points) < kFewestCollectives) continue;
       curves.push_back(node_curve(op, key.second, points, latency, errors));
       count += points.size();
     }
@@ -184,7 +184,7 @@ void fit_collectives(const std::vector<Measurement<costs::Collective>>& raw, con
   fit_node(node, gpu, model);
   NetworkFit fit(model, network, gpu);
   for (costs::NetworkCollective& curve : model.network)
-    if (across[curve.op].size() >= kFewestCollectives) fit.run(across[curve.op], curve);
+    if (std::ssize(across[curve.op]) >= kFewestCollectives) fit.run(across[curve.op], curve);
 }
 
 }  // namespace mllmsim::fit

@@ -38,8 +38,13 @@ constexpr std::array kStartRates{0.85, 0.85, 0.8, 0.7, 0.8, 0.6, 0.5, 0.4, 0.3};
 constexpr int kLargeRates = 6;  // tiles below 64 x 64 play no part in large products
 constexpr int kScalars = 8;
 
-costs::GemmParameters unpack(const Eigen::VectorXd& x) {
+// What small tiles may take of an SM's peak: the form gives them more where large ones have
+// overheads that they do not.
+constexpr double kMostRate = 1.5;
+
+costs::GemmParameters unpack(const Eigen::VectorXd& x, double most_rate) {
   constexpr Bounded time{1e-9, 1e-1}, share{0.01, 1.5}, overhead{1, 2000}, power{0.1, 20};
+  const Bounded rate{0.01, most_rate};
   costs::GemmParameters p;
   p.launch = {time(x[0])};
   p.sharpness = 1 / (1 + std::exp(-x[1]));
@@ -51,7 +56,7 @@ costs::GemmParameters unpack(const Eigen::VectorXd& x) {
   p.derate_time = {time(x[7])};
   const auto rates = static_cast<int>(x.size()) - kScalars;
   for (const Candidate& c : kCandidates)
-    if (c.rate < rates) p.tiles.push_back({c.m, c.n, share(x[kScalars + c.rate])});
+    if (c.rate < rates) p.tiles.push_back({c.m, c.n, rate(x[kScalars + c.rate])});
   return p;
 }
 
@@ -80,9 +85,15 @@ struct Served {
   }
 };
 
-Served unpack_served(const Eigen::VectorXd& x, bool serving) {
-  if (!serving) return {unpack(x), 0};
-  return {unpack(x.head(x.size() - 1)), Bounded{0.01, 50}(x[x.size() - 1])};
+Served unpack_served(const Eigen::VectorXd& x, bool serving, double most_rate) {
+  if (!serving) return {unpack(x, most_rate), 0};
+  return {unpack(x.head(x.size() - 1), most_rate), Bounded{0.01, 50}(x[x.size() - 1])};
+}
+
+bool above_peak(const costs::GemmParameters& p, const costs::Gpu& gpu, NumberFormat format) {
+  costs::Gemm large{8192, 8192, 8192};
+  large.format = format;
+  return large.flops().value / costs::gemm_time(p, gpu, large).value > gpu.peak_of(format).value;
 }
 
 // Keeps the parameters of the base if there are too few points.
@@ -103,17 +114,23 @@ void fit_parameters(std::vector<GemmMeasurement> points, const costs::Gpu& gpu, 
     from.conservativeResize(from.size() + 1);
     from[from.size() - 1] = std::log(4.);
   }
-  const Eigen::VectorXd x = minimise(
-      [&](const Eigen::VectorXd& candidate) {
-        const Served s = unpack_served(candidate, serving);
-        Eigen::VectorXd r(static_cast<Eigen::Index>(fitted));
-        for (std::size_t i = 0; i < fitted; ++i)
-          r[static_cast<Eigen::Index>(i)] =
-              log_error(s.time(gpu, points[i].kernel), points[i].time);
-        return r;
-      },
-      from);
-  const Served fitted_to = unpack_served(x, serving);
+  const auto fit = [&](double most_rate) {
+    const Eigen::VectorXd x = minimise(
+        [&](const Eigen::VectorXd& candidate) {
+          const Served s = unpack_served(candidate, serving, most_rate);
+          Eigen::VectorXd r(static_cast<Eigen::Index>(fitted));
+          for (std::size_t i = 0; i < fitted; ++i)
+            r[static_cast<Eigen::Index>(i)] =
+                log_error(s.time(gpu, points[i].kernel), points[i].time);
+          return r;
+        },
+        from);
+    return unpack_served(x, serving, most_rate);
+  };
+  // Few or scattered points leave open what products beyond them reach: no more than the GPU does,
+  // and of a machine without a data sheet no more than the best of them did.
+  Served fitted_to = fit(gpu.sheet_measured ? 1 : kMostRate);
+  if (above_peak(fitted_to.gemm, gpu, points.front().kernel.format)) fitted_to = fit(1);
   parameters = fitted_to.gemm;
   Errors errors;
   for (auto g = test; g != points.end(); ++g) errors.add(fitted_to.time(gpu, g->kernel), g->time);
@@ -216,7 +233,7 @@ void correct(const std::vector<GemmMeasurement>& raw, const costs::Gpu& gpu,
     if (is_large) large.add(predicted, g->time);
   }
   const auto report = [](const Errors& errors, costs::Provenance& p) {
-    if (p.source == costs::Source::interpolated)
+    if (p.source == costs::Source::interpolated && !errors.empty())
       p = errors.provenance(static_cast<std::size_t>(p.points));
   };
   report(large, model.large.provenance);

@@ -20,6 +20,7 @@ class Errors {
   void add(Seconds predicted, Seconds measured);
   // Source::interpolated with these errors; `points` counts fitted ones too.
   costs::Provenance provenance(std::size_t points) const;
+  bool empty() const { return errors_.empty(); }
 
  private:
   std::vector<double> errors_;

@@ -120,10 +120,7 @@ class Trace {
         out.memory_bound.push_back({*m, time});
       }
     }
-    const auto wide = [](const GemmMeasurement& g) {
-      return g.kernel.format == NumberFormat::fp32;
-    };
-    if (!std::all_of(out.gemm.begin(), out.gemm.end(), wide)) std::erase_if(out.gemm, wide);
+    out.drop_odd_fp32();
     for (const auto& [shape, us] : collective_us_)
       out.collectives.push_back({shape, Seconds{us * 1e-6}});
     if (const std::vector<double> gaps = kernel_gaps(); !gaps.empty())

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <set>
 
@@ -270,6 +271,11 @@ void RawData::join_equal() {
     }
   };
   join(gemm), join(attention), join(memory_bound);
+}
+
+void RawData::drop_odd_fp32() {
+  const auto wide = [](const GemmMeasurement& g) { return g.kernel.format == NumberFormat::fp32; };
+  if (!std::all_of(gemm.begin(), gemm.end(), wide)) std::erase_if(gemm, wide);
 }
 
 RawData parse_raw(const std::string& text, const std::string& file) {

@@ -75,6 +75,9 @@ struct RawData {
   void set_source(const std::string& source);  // of every part that has measurements
   void append(RawData other);                  // keeps this header where it says something
   void join_equal();  // operators of equal shape become one, of the median time
+  // Products in fp32 are those of a machine that trains in it if they are all there is; beside
+  // others they are a step's few odd ones.
+  void drop_odd_fp32();
 };
 
 // JSON lines, or a table if the name ends in .csv (raw_csv.cpp) or in what was registered.

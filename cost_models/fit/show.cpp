@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "cost_models/calibration/calibrated_costs.hpp"
 #include "cost_models/kernels/names.hpp"
 
 namespace mllmsim::fit {
@@ -20,7 +21,9 @@ class Table {
 
   void row(const std::string& part, const costs::Provenance& p) {
     fmt::print(out_, "{:<34} {:<13}", part, name_of(p.source));
-    if (p.points > 0) {
+    if (p.points > 0 && p.median_error == 0 && p.p90_error == 0) {  // too few to hold some out
+      fmt::print(out_, " {:>7} {:>8} {:>8}\n", p.points, "-", "-");
+    } else if (p.points > 0) {
       fmt::print(out_, " {:>7} {:>7.1f}% {:>7.1f}%\n", p.points, 100 * p.median_error,
                  100 * p.p90_error);
     } else {
@@ -67,10 +70,9 @@ void show(const costs::Calibration& c, std::ostream& out) {
   std::string quantised;
   if (c.gpu.peak_fp8.value > 0) quantised += fmt::format(", {:g} fp8", c.gpu.peak_fp8.value / 1e12);
   if (c.gpu.peak_fp4.value > 0) quantised += fmt::format(", {:g} fp4", c.gpu.peak_fp4.value / 1e12);
-  fmt::print(out,
-             "{:g} TFLOP/s bf16{}, memory {:g} GB/s, NVLink {:g} GB/s per direction, {} SMs\n\n",
-             c.gpu.peak.value / 1e12, quantised, c.gpu.memory_bandwidth.value / 1e9,
-             c.gpu.nvlink_bandwidth.value / 1e9, c.gpu.sms);
+  fmt::print(out, "{} {}{}, memory {:.4g} GB/s, NVLink {:.4g} GB/s per direction, {} SMs\n\n",
+             costs::rate_text(c.gpu.peak), name_of(c.gpu.products_in), quantised,
+             c.gpu.memory_bandwidth.value / 1e9, c.gpu.nvlink_bandwidth.value / 1e9, c.gpu.sms);
   Table table(out);
   table.remember("data sheet", c.gpu.from);
   table.row(fmt::format("gemm, m n k >= {}", costs::kLargeGemm), c.gemm.large.provenance);

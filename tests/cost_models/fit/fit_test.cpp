@@ -7,6 +7,7 @@
 #include <Eigen/Core>
 #include <cmath>
 
+#include "cost_models/calibration/calibrated_costs.hpp"
 #include "cost_models/calibration/estimate.hpp"
 #include "cost_models/fit/least_squares.hpp"
 #include "cost_models/kernels/kernel_costs.hpp"
@@ -228,6 +229,42 @@ TEST(FitP2p, FindsLatencyAndBandwidthAcrossNodes) {
   EXPECT_NEAR(model.network_latency.value, 30e-6, 1e-7);
   EXPECT_NEAR(model.message_bandwidth.value, 20e9, 1e7);
   EXPECT_EQ(model.node_provenance.source, Source::estimate);
+}
+
+// A core without a data sheet: rates that scatter, still rise where the measurements end, and are
+// higher backward. The file gives no product more than its peak, and all as fast as fitted.
+TEST(Fit, AMachineWithoutASheetHasAPeakAboveAllItsProducts) {
+  for (const double rise : {0., 200., 2000.}) {
+    RawData raw;
+    raw.header.gpu = "some-core";
+    for (const std::int64_t m : {64, 128, 160, 256, 512})
+      for (const std::int64_t n : {256, 768, 1024})
+        for (const std::int64_t k : {256, 512, 1024})
+          for (const GemmPass pass : {GemmPass::forward, GemmPass::weight_gradient}) {
+            GemmMeasurement g;
+            g.kernel = {m, n, k, pass};
+            g.kernel.format = NumberFormat::fp32;
+            const double scatter = 1 + 0.2 * std::sin(static_cast<double>(m + 3 * n + 7 * k));
+            const double rate = 60e9 * scatter * static_cast<double>(m) /
+                                (static_cast<double>(m) + rise) *
+                                (pass == GemmPass::forward ? 1 : 1.3);
+            g.time = {g.kernel.flops().value / rate};
+            raw.gemm.push_back(g);
+          }
+    const Calibration base = estimated_calibration("some-core", measured_sheet(raw));
+    const Calibration c = parse_calibration(to_json(fit::fit(raw, base)), "x");
+    EXPECT_FALSE(above_peak(c)) << rise;
+    for (const std::int64_t size : {512, 1024, 8192, 1 << 20})
+      for (const GemmPass pass : {GemmPass::forward, GemmPass::weight_gradient}) {
+        Gemm g{size, size, size, pass};
+        g.format = NumberFormat::fp32;
+        EXPECT_LE(g.flops().value / gemm_time(c.gemm, c.gpu, g).time.value, c.gpu.peak.value)
+            << rise << " " << size;
+      }
+    const double best = measured_sheet(raw).peak.value;
+    EXPECT_GE(c.gpu.peak.value, best);
+    EXPECT_LT(c.gpu.peak.value, 1.5 * best);
+  }
 }
 
 TEST(Fit, IsTheSameEveryTimeAndForEveryOrderOfLines) {
