@@ -91,7 +91,7 @@ TraceComparison compare_trace(const results::RunResult& run, const results::RunR
     if (m.busy <= Time{}) continue;
     const auto& [replica, stage, chunk, micro_batch, forward] = key;
     out.actions.push_back({replica, stage, chunk, micro_batch, forward, to_seconds(p.start),
-                           to_seconds(p.busy), to_seconds(m.start), to_seconds(m.busy)});
+                           to_seconds(p.end - p.start), to_seconds(m.start), to_seconds(m.busy)});
   }
   for (const auto& [key, m] : measured.actions)
     out.only_measured += predicted.actions.contains(key) ? 0 : 1;

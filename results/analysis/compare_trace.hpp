@@ -32,7 +32,9 @@ struct TraceComparison {
 };
 
 // `run` with the spans of a step, `trace` as results::read_trace gives it. Recomputation counts to
-// its backward; both parts of a backward that a trace has are one.
+// its backward; both parts of a backward that a trace has are one. An action lasts from its first
+// kernel to its last, what it waits for in between (tensor-parallel ranks, gathered parameters)
+// included, as a trace's does.
 TraceComparison compare_trace(const results::RunResult& run, const results::RunResult& trace);
 
 std::string trace_text(const TraceComparison& comparison);

@@ -59,6 +59,25 @@ const Strategy* known_strategy(const Node& name, const std::string& key, Problem
   return nullptr;
 }
 
+// The sizes say which one runs; a name says it too, and others are refused by theirs.
+void read_schedule(TableReader& reader, const Parallelism& p) {
+  std::string name;
+  if (!reader.read("pipeline_schedule", name)) return;
+  const bool interleaved =
+      p.virtual_pipeline_stages > 1 || reader.has("num_layers_per_virtual_pipeline_stage");
+  if (name == "1f1b" ? !interleaved : name == "interleaved-1f1b" && interleaved) return;
+  if (name == "1f1b" || name == "interleaved-1f1b")
+    return reader.problem(
+        "pipeline_schedule",
+        fmt::format("expected \"{}\" with these virtual_pipeline_stages, found \"{}\"",
+                    interleaved ? "interleaved-1f1b" : "1f1b", name));
+  reader.problem("pipeline_schedule",
+                 fmt::format("\"{}\" is not simulated: a backward runs whole, its gradients of "
+                             "inputs and of weights together, so there is no zero bubble, ZB-V or "
+                             "DualPipe; there are \"1f1b\" and \"interleaved-1f1b\"",
+                             name));
+}
+
 }  // namespace
 
 WrittenParallelism read_parallelism(const Node& table, Problems& problems) {
@@ -76,6 +95,7 @@ WrittenParallelism read_parallelism(const Node& table, Problems& problems) {
   if (reader.has("virtual_pipeline_stages") && reader.has("num_layers_per_virtual_pipeline_stage"))
     reader.problem("num_layers_per_virtual_pipeline_stage",
                    "give either this or virtual_pipeline_stages");
+  read_schedule(reader, p);
   reader.read("sequence_parallel", p.sequence_parallel);
   reader.read("use_tp_pp_dp_mapping", p.use_tp_pp_dp_mapping);
   reader.read("context_parallel_size", p.context_parallel_size);

@@ -113,6 +113,7 @@ void each_field(Software& s, F field) {
   field("overlap_grad_reduce", s.overlap_grad_reduce,
         "assumption: a run gives Megatron's --overlap-grad-reduce");
   field("reduce_scatter_grads", s.reduce_scatter_grads, kBucket);
+  field("ddp_copies", s.ddp_copies, "code: Megatron's weight gradients add to its buckets");
   field("ddp_bucket_size", s.ddp_bucket_size, kBucket, kParameters);
   field("ddp_bucket_size_per_replica", s.ddp_bucket_size_per_replica, kBucket, kUpToParameters);
   field("overlap_tp_backward", s.overlap_tp_backward,

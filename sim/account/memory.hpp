@@ -21,7 +21,8 @@ struct MemoryPoint {
   Bytes working{};  // of these, what a backward works with; forwards left the others
 };
 
-// One list per device: a point at each change, starting with (0, 0).
+// One list per device: a point at each change, starting with (0, 0); beside what is held, and below
+// 0 while gradients counted there do not exist yet (Software::grads_start_empty).
 // At one instant frees come before allocations. A backward takes what it works with when it starts
 // and gives it back with what its forward left; at any time a device runs at most one backward of
 // its pipeline and one of encoders beside it.

@@ -136,6 +136,10 @@ struct Software {
   // zero_stage 1, 2: gradients are reduce-scattered; otherwise all-reduced, though a rank updates
   // only its own share (DeepSpeed's bf16 optimizer).
   bool reduce_scatter_grads = true;
+  // zero_stage 0: gradients are tensors of their own, which the last backward scales into the
+  // buckets that replicas reduce (PyTorch's DistributedDataParallel after zero_grad); otherwise
+  // backwards add to the buckets themselves. The buckets stay all step long.
+  bool ddp_copies = false;
   // Parameters whose gradients are reduced together: so many, and more for many replicas so that
   // shards stay large.
   std::int64_t ddp_bucket_size = 40'000'000;
@@ -190,7 +194,7 @@ struct Software {
   //   18  DeepSpeed's bf16 optimizer, which also zeroes bf16 gradients and adds to them
   int grad_accumulation_bytes_per_parameter = 0;
   // Gradients do not exist until the first micro-batch makes them (PyTorch's zero_grad): that one
-  // adds nothing, and nothing is zeroed.
+  // adds nothing, nothing is zeroed, and until its backward they take no memory.
   bool grads_start_empty = false;
   // The gradient's norm is taken over all ranks, which wait for it, and gradients are scaled by it.
   bool clip_grad = true;

@@ -31,4 +31,9 @@ struct Plan {
   std::vector<Fact> facts;  // in the order they are told
 };
 
+// Of each replica in a step.
+inline std::size_t micro_batches_of(const Plan& plan) {
+  return plan.micro_batches.empty() ? 0 : plan.micro_batches.front().size();
+}
+
 }  // namespace mllmsim

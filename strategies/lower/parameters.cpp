@@ -36,6 +36,25 @@ RankParameters gathered_layer_bytes(const Job& job, const PlannedLayer& planned,
   return {scaled(Bytes{n.dense}, each).value, scaled(Bytes{n.experts}, each).value};
 }
 
+Bytes gradients_of(const Job& job, const PlannedLayer& layer) {
+  const Parallelism& p = job.parallelism;
+  const RankParameters n = parameters_of(job, layer, true);
+  const auto shard = [&](std::int64_t parameters, int ranks) {
+    return p.zero_stage >= 2 ? parameters / ranks : parameters;
+  };
+  return Bytes{job.software.precision.grad_bytes_per_parameter *
+               (shard(n.dense, p.shard_ranks()) + shard(n.experts, p.expert_data_ranks()))};
+}
+
+bool copies_gradients(const Job& job) {
+  return job.software.ddp_copies && job.parallelism.zero_stage == 0 &&
+         job.parallelism.gradient_ranks() > 1;
+}
+
+bool gradients_appear(const Job& job, std::size_t micro_batches) {
+  return job.software.grads_start_empty && !(copies_gradients(job) && micro_batches == 1);
+}
+
 bool scatters_gradients(const Job& job) {
   const int stage = job.parallelism.zero_stage;
   return stage >= 1 && stage <= 2 && job.software.reduce_scatter_grads;

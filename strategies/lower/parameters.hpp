@@ -22,6 +22,14 @@ RankParameters gathered_layer_bytes(const Job& job, const PlannedLayer& layer, b
 // Whether products of the layer are quantised.
 bool is_quantised(const Job& job, const PlannedLayer& layer);
 
+// What one GPU holds of a layer's gradients between backwards.
+Bytes gradients_of(const Job& job, const PlannedLayer& layer);
+// Whether they take memory only from the first backward on: they are made there, and are not those
+// that buckets hold anyway.
+bool gradients_appear(const Job& job, std::size_t micro_batches);
+// zero_stage 0: replicas reduce copies of them.
+bool copies_gradients(const Job& job);
+
 // zero_stage 0 to 2: to the GPU that updates them (reduce-scatter); otherwise to all (all-reduce).
 bool scatters_gradients(const Job& job);
 

@@ -6,6 +6,7 @@
 
 #include "cost_models/layers/layer_costs.hpp"
 #include "strategies/lower/data_parallel.hpp"
+#include "strategies/lower/parameters.hpp"
 #include "strategies/lower/pipeline.hpp"
 
 namespace mllmsim::lower {
@@ -54,6 +55,7 @@ Passes::Passes(StepBuilder& step, const ModelledCosts& costs, ShardedLayers& sha
       sharded_(sharded),
       between_(between),
       granularity_(step.plan().encoders ? Granularity::kernel : step.job().granularity),
+      gradients_appear_(lower::gradients_appear(step.job(), step.micro_batches())),
       listed_(std::size_t{2} * static_cast<std::size_t>(step.replicas()) * step.micro_batches()) {}
 
 void Passes::add(int replica, int rank) {
@@ -85,23 +87,29 @@ PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
   out.start = add_start(issuing, pass);
   const bool by_stage = granularity_ == Granularity::stage;
   const bool layers_meet = by_layer(step_.job(), step_.micro_batches(), issuing.at.rank, pass);
-  const Bytes kept = kept_output(issuing.at, pass);
+  const Bytes kept = kept_output(issuing.at, pass), missing = missing_gradients(issuing.at);
+  const Chunk& layers = step_.chunk(issuing.at.rank, pass.chunk);
   if (by_stage && !layers_meet) {
     out.segments.push_back(add_chunk(issuing, pass));
-    step_.program().add_memory(out.segments.front().first, pass.forward ? kept.value : 0,
+    step_.program().add_memory(out.segments.front().first,
+                               (pass.forward ? kept.value : 0) - missing.value,
                                pass.forward ? 0 : -kept.value);
+    copy_gradients(issuing, pass, layers, out.segments.front());
     return out;
   }
-  const Chunk& layers = step_.chunk(issuing.at.rank, pass.chunk);
   const std::size_t count = layers.size();
   for (std::size_t n = 0; n < count; ++n) {
     const std::size_t i = pass.forward ? n : count - 1 - n;
     // Taken with the first task of a forward, given back with the last of a backward.
-    const MemoryDeltas more{pass.forward && n == 0 ? kept.value : 0,
-                            !pass.forward && n + 1 == count ? -kept.value : 0};
+    const MemoryDeltas more{(pass.forward && n == 0 ? kept.value - missing.value : 0),
+                            (!pass.forward && n + 1 == count ? -kept.value : 0) +
+                                made_gradients(layers[i], pass).value};
     Segment segment = by_stage ? add_layer(issuing, layers, i, pass)
                                : add_kernels(issuing, layers, i, pass, more);
-    if (layers_meet) cut(step_);
+    if (layers_meet) {
+      copy_gradients(issuing, pass, {layers[i]}, segment);
+      cut(step_);
+    }
     if (step_.job().parallelism.zero_stage == 3) {
       sharded_.slow_beside_collectives(issuing.device, pass, segment);
       sharded_.copy_buffers(issuing.device, pass, segment);
@@ -113,6 +121,7 @@ PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
     }
     out.segments.push_back(segment);
   }
+  if (!layers_meet && count > 0) copy_gradients(issuing, pass, layers, out.segments.back());
   cut(step_);
   return out;
 }
@@ -156,8 +165,14 @@ Time Passes::gather_time(Bytes bytes) {
 Segment Passes::add_chunk(const Issuing& issuing, const Pass& pass) {
   const auto replica = static_cast<std::size_t>(issuing.at.replica);
   const auto rank = static_cast<std::size_t>(issuing.at.rank);
-  return add_compute(issuing, pass, costs_.plan.chunk(replica, pass.micro_batch, rank, pass.chunk),
-                     step_.chunk(issuing.at.rank, pass.chunk));
+  const Chunk& layers = step_.chunk(issuing.at.rank, pass.chunk);
+  const ChunkCost& cost = costs_.plan.chunk(replica, pass.micro_batch, rank, pass.chunk);
+  const Segment segment = add_compute(issuing, pass, cost, layers);
+  if (gradients_appear_ && !pass.forward && pass.micro_batch == 0) {
+    const MemoryDeltas more = first_gradients(issuing, pass, layers, cost);
+    step_.program().add_memory(segment.first, more.start, more.end);
+  }
+  return segment;
 }
 
 const costs::LayerTotals& Passes::totals(const Issuing& issuing, const PlannedLayer& layer,

@@ -70,6 +70,11 @@ class Passes {
   PassTasks add_pass(Issuing& issuing, const Pass& pass);
   // What a stage sends on stays in memory until its backward.
   Bytes kept_output(const Position& at, const Pass& pass) const;
+  Bytes missing_gradients(const Position& at) const;
+  Bytes made_gradients(const PlannedLayer& layer, const Pass& pass) const;
+  MemoryDeltas first_gradients(const Issuing& issuing, const Pass& pass, const Chunk& layers,
+                               const ChunkCost& cost) const;
+  void copy_gradients(Issuing& issuing, const Pass& pass, const Chunk& layers, Segment& segment);
   TaskId add_start(Issuing& issuing, const Pass& pass);
   Time issue_between(const Position& at) { return between_ ? between_->issue_before(at) : Time{}; }
   Time gather_time(Bytes bytes);
@@ -105,6 +110,7 @@ class Passes {
   ShardedLayers& sharded_;
   IssuedBetween* between_;
   Granularity granularity_;
+  bool gradients_appear_;
   std::vector<Kernel> listing_;
   std::vector<std::vector<LayerKernels>> listed_;  // by replica, micro-batch, direction
   std::map<Bytes, Time> gathers_;                  // of inputs that came in shards

@@ -4,6 +4,7 @@
 
 #include "strategies/lower/encoder_kernels.hpp"
 #include "strategies/lower/lower.hpp"
+#include "strategies/lower/parameters.hpp"
 #include "strategies/lower/tied_embedding.hpp"
 
 namespace mllmsim::step {
@@ -73,6 +74,10 @@ RankState rank_state(const Job& job, const Plan& plan, int rank) {
   }
   const MemorySettings& memory = job.software.memory;
   out.end = step_end(job, chunks, trained, out.held[Holding::optimizer]);
+  if (lower::copies_gradients(job)) {  // and of one micro-batch no more than those copies remain
+    out.held[Holding::buckets] = out.held[Holding::gradients];
+    if (micro_batches_of(plan) == 1) out.held[Holding::gradients] = {};
+  }
   if (p.gradient_ranks() > 1 && p.zero_stage == 2) {  // until a bucket's gradients are scattered
     const std::int64_t bucket =
         std::min(trained, job.software.bucket_parameters(p.gradient_ranks()));

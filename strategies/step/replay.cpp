@@ -40,9 +40,12 @@ RankReplay::RankReplay(const Job& job, const Plan& plan, const costs::LayerCosts
       splits_outputs_(job.parallelism.sequence_parallel ||
                       job.software.memory.partition_stage_outputs),
       allocator_(job.software.memory.allocator, allowed(job, rank_state(job, plan, rank).held)) {
-  const RankState state = rank_state(job, plan, rank);
+  RankState state = rank_state(job, plan, rank);
   end_ = state.end;
+  gradients_appear_ = lower::gradients_appear(job, micro_batches_of(plan));
   for (const Chunk& chunk : plan.stages[static_cast<std::size_t>(rank)]) add_rows(job, chunk);
+  for (const Row& row : rows_)
+    state.held[Holding::gradients] = state.held[Holding::gradients] - row.gradients * row.count;
   for (std::size_t i = 0; i < kHoldings; ++i)
     if (in_allocator(static_cast<Holding>(i)) && !allocate(state.held.bytes[i], held_)) {
       ran_out_ = {0, -1, true, allocator_.allocated(), allocator_.reserved(), asked_};
@@ -55,7 +58,8 @@ void RankReplay::add_rows(const Job& job, const Chunk& chunk) {
   for (const PlannedLayer& p : chunk) {
     const bool like = rows_.size() > first && lower::alike(layers_, rows_.back().planned, p);
     if (!like) {
-      rows_.push_back({p, 0, job.recompute.in_units() ? job.recompute.num_layers : 1, {}});
+      rows_.push_back({p, 0, job.recompute.in_units() ? job.recompute.num_layers : 1, {}, {}});
+      if (gradients_appear_) rows_.back().gradients = lower::gradients_of(job, p);
       if (job.parallelism.zero_stage == 3)
         rows_.back().gathered = Bytes{lower::parameters_per_gpu(job, p, false) *
                                       job.software.precision.parameter_bytes};
@@ -124,7 +128,8 @@ bool RankReplay::forward(const MicroBatch& mb, std::uint32_t chunk, std::vector<
   return allocate(output(mb, chunk), saved);
 }
 
-bool RankReplay::backward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved) {
+bool RankReplay::backward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved,
+                          bool first) {
   if (output(mb, chunk).value > 0) free_last(saved, 1);
   for (std::uint32_t row = chunk_rows_[chunk].second; row-- > chunk_rows_[chunk].first;) {
     const costs::LayerTensors& t = tensors(row, mb);
@@ -139,6 +144,7 @@ bool RankReplay::backward(const MicroBatch& mb, std::uint32_t chunk, std::vector
       }
       if (rows_[row].starts_unit(i)) free_last(saved, t.saved.size());
       free_last(passing_, passing_.size());
+      if (first && !allocate(rows_[row].gradients, gradients_)) return false;
     }
   }
   if (!allocate(end_.after_backward, passing_)) return false;
@@ -152,6 +158,7 @@ bool RankReplay::finish_step() {
       if (!allocate(bytes, passing_)) return false;
     free_last(passing_, passing_.size());
   }
+  free_last(gradients_, gradients_.size());
   return true;
 }
 
@@ -166,7 +173,9 @@ bool RankReplay::step(std::int64_t number, const std::vector<MicroBatch>& micro_
   for (const Pass& pass : passes_) {
     const MicroBatch& mb = micro_batches[pass.micro_batch];
     std::vector<Block>& kept = saved_[pass.micro_batch * chunk_rows_.size() + pass.chunk];
-    if (pass.forward ? forward(mb, pass.chunk, kept) : backward(mb, pass.chunk, kept)) continue;
+    if (pass.forward ? forward(mb, pass.chunk, kept)
+                     : backward(mb, pass.chunk, kept, pass.micro_batch == 0))
+      continue;
     ran_out_ = {number,
                 static_cast<int>(pass.micro_batch),
                 pass.forward,

@@ -51,8 +51,9 @@ class RankReplay {
   struct Row {  // of like layers
     PlannedLayer planned;
     int count = 0;
-    int unit = 1;      // that recompute together
-    Bytes gathered{};  // zero_stage 3: its parameters while it runs
+    int unit = 1;       // that recompute together
+    Bytes gathered{};   // zero_stage 3: its parameters while it runs
+    Bytes gradients{};  // of one, if they appear in its first backward
 
     bool starts_unit(int i) const { return planned.recompute != Recompute::full || i % unit == 0; }
   };
@@ -71,7 +72,7 @@ class RankReplay {
   void free_last(std::vector<Block>& blocks, std::size_t count);
   bool forward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved);
   bool finish_step();
-  bool backward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved);
+  bool backward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved, bool first);
   Bytes output(const MicroBatch& mb, std::uint32_t chunk) const;
 
   const Plan& plan_;
@@ -85,7 +86,8 @@ class RankReplay {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> chunk_rows_;  // first, end
   std::unordered_map<Key, costs::LayerTensors, KeyHash> known_;
   costs::LayerTensors latest_;  // of one that is not remembered
-  std::vector<Block> held_, passing_;
+  bool gradients_appear_ = false;
+  std::vector<Block> held_, passing_, gradients_;
   std::vector<std::vector<Block>> saved_;  // by micro-batch and chunk; empty between steps
   std::vector<Pass> passes_;               // of a step with so many micro-batches
   Bytes asked_{};

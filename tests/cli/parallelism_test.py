@@ -41,6 +41,15 @@ class Parallelism(InItsOwnDirectory):
         b200 = [self.run_with("cluster=b200-8x400", f"precision={p}")["iteration_s"] for p in ("bf16", "mxfp8", "nvfp4")]
         self.assertEqual(b200, sorted(b200, reverse=True))
 
+    def test_a_schedule_is_checked_if_it_is_named_and_others_are_refused(self):
+        plain = self.run_with("pp=2", "parallelism.pipeline_schedule=1f1b")
+        self.assertEqual(plain["iteration_s"], self.run_with("pp=2")["iteration_s"])
+        self.run_with("pp=2", "vpp=2", "parallelism.pipeline_schedule=interleaved-1f1b")
+        self.assertIn("expected \"interleaved-1f1b\"", self.refused("pp=2", "vpp=2", "parallelism.pipeline_schedule=1f1b"))
+        for name in ("zero-bubble", "zbv", "dualpipe"):
+            said = self.refused("pp=2", f"parallelism.pipeline_schedule={name}")
+            self.assertIn(f"\"{name}\" is not simulated: a backward runs whole", said)
+
     def test_recompute_by_module_trades_time_for_memory(self):
         none, core, mlp, full = (self.run_with(*keys) for keys in (
             ["recompute=none"], ["recompute=selective"], ["recompute=selective", "recompute_modules=[\"mlp\"]"], ["recompute=full"]))

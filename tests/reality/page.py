@@ -20,6 +20,11 @@ def pipelined(p):
     return p["case"]["kind"] == "pipeline"
 
 
+def most_allocated(p):
+    """Of tensors on the fullest rank: what the trainer counts. (peak_memory_bytes is what CUDA's allocator would reserve.)"""
+    return max(stage["peak_allocated_bytes"] for stage in p["run"]["stages"])
+
+
 def figures(predictions, speed_ups):
     for p in predictions:
         p["predicted"] = p["run"]["iteration_s"]
@@ -28,7 +33,7 @@ def figures(predictions, speed_ups):
         p["idle"] = (mean_idle(p["beside"], "predicted"), mean_idle(p["beside"], "measured"))
         if p["idle_of_steps"]:
             p["idle"] = (p["idle"][0], statistics.median(p["idle_of_steps"]))
-        p["memory"] = p["run"]["peak_memory_bytes"] / p["peak"] - 1
+        p["memory"] = most_allocated(p) / p["peak"] - 1
         actions = p["beside"]["actions"]
         p["durations"] = [abs(a["predicted_s"] / a["measured_s"] - 1) for a in actions if a["measured_s"] > 1e-3]
         p["starts"] = [abs(a["predicted_start_s"] - a["measured_start_s"]) / p["measured"] for a in actions]
@@ -65,7 +70,7 @@ def rows(predictions):
                f"{100 * p['spread']:.0f} %", *idle_cells(p),
                f"{100 * statistics.median(p['durations']):.1f} %" if p["durations"] else "",
                f"{100 * statistics.median(p['starts']):.1f} %" if p["starts"] else "",
-               f"{p['run']['peak_memory_bytes'] / 2**20:.0f}", f"{p['peak'] / 2**20:.0f}"]
+               f"{most_allocated(p) / 2**20:.0f}", f"{p['peak'] / 2**20:.0f}"]
 
 
 HEAD = ["case", "predicted s", "measured s", "error", "spread", "idle % predicted", "measured", "durations",
@@ -91,10 +96,20 @@ def text(predictions, f):
     return "\n".join(lines + [""] + list(summary(f)))
 
 
-def markdown(predictions, f, fit):
+BEFORE = """Every case was predicted before any was trained, no constant was touched in between (program: {program})."""
+AGAIN = """This page has two predictions of one run. **Before any case was trained** (program: {program}):
+
+{before}
+
+**From all profiles, those between rounds too**, with the program as it is now ({now}); the trained steps themselves are in neither; the table is of this one:"""
+
+
+def markdown(predictions, f, fit, before=None):
+    """before: figures of the prediction before training, if this is another one."""
     with open(__file__.replace("page.py", "page.template")) as template:
         words = template.read()
     table = ["| " + " | ".join(HEAD) + " |", "|---" * len(HEAD) + "|"]
     table += ["| " + " | ".join(r) + " |" for r in rows(predictions)]
-    return words.format(cases=len(predictions), minutes=f"{f['minutes']:.0f}", rounds=f["rounds"], steps=f["steps"], table="\n".join(table),
+    what = BEFORE.format(**f) if before is None else AGAIN.format(before="\n".join(f"- {line}" for line in summary(before)), **f)
+    return words.format(cases=len(predictions), what=what, minutes=f"{f['minutes']:.0f}", rounds=f["rounds"], steps=f["steps"], table="\n".join(table),
                         summary="\n".join(f"- {line}" for line in summary(f)), fit=fit.strip())

@@ -5,9 +5,10 @@
 
 MLLMSIM is the program, PYTHON one that has torch; OUT a folder for everything in between. In one go: profile, fit,
 predict (which settles cuts and batches), and train in rounds with a further profile after each, since the machine's
-speed drifts by more than the errors of interest. The last prediction is from all profiles; no measured step is in it.
+speed drifts by more than the errors of interest.
 
---refit does that last part again from what OUT holds, with the program as it is: nothing is measured.
+--refit predicts once more from all profiles in OUT, with the program as it is: nothing is measured, and no measured
+step is in it. The page then has both predictions.
 """
 import argparse
 import json
@@ -38,6 +39,12 @@ def blocks_per_stage(case, cut):
     first = vit + 3 if vit else 1  # behind the encoder's embedding, its blocks, the projector and the embedding
     blocks = [*range(1, vit + 1), *range(first, first + llm)]
     return [sum(a <= b < z for b in blocks) for a, z in zip(cut, cut[1:])]
+
+
+def program():
+    """Which state of the project this is."""
+    done = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
 
 
 class Reality:
@@ -274,21 +281,23 @@ def main():
         predictions = [reality.predict(case) for case in reality.cases]
         say(f"train {len(predictions)} cases, {reality.rounds} rounds of {reality.steps} steps")
         reality.train(predictions)
-        kept.write_text(json.dumps(dict(minutes=(time.time() - STARTED) / 60, rounds=reality.rounds,
+        kept.write_text(json.dumps(dict(minutes=(time.time() - STARTED) / 60, rounds=reality.rounds, program=program(),
                                         steps=reality.steps, predictions=predictions), default=str))
     everything = json.loads(kept.read_text())
+    before = None
     if options.refit:  # to all profiles, those between rounds too
+        before = page.figures(everything["predictions"], all_cases.SPEED_UPS)
         say("fit and predict from all profiles")
         reality.fit()
         everything["predictions"] = json.loads(
             json.dumps([reality.predict_again(p) for p in everything["predictions"]], default=str))
     predictions = everything["predictions"]
     figures = page.figures(predictions, all_cases.SPEED_UPS)
-    figures.update({key: everything[key] for key in ("minutes", "rounds", "steps")})
+    figures.update({key: everything.get(key, "unknown") for key in ("minutes", "rounds", "steps", "program")}, now=program())
     print(page.text(predictions, figures))
     if options.page:
         fit = (reality.out / "fit.txt").read_text()
-        pathlib.Path(options.page).write_text(page.markdown(predictions, figures, fit))
+        pathlib.Path(options.page).write_text(page.markdown(predictions, figures, fit, before))
     if options.picture:
         shown = next((p for p in predictions if p["case"]["name"] == all_cases.PICTURE), predictions[0])
         reality.mllmsim("plot", "timeline", shown["directory"], shown["trace"], "-o", options.picture)

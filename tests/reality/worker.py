@@ -118,7 +118,8 @@ class Pipeline:
         arguments = [((torch.zeros(1),) if self.rank == 0 else ()) for _ in self.batches]
         last = self.rank == self.last % self.ranks
         self.schedule.step(arg_mbs=arguments, kwarg_mbs=[{"batch": b} for b in self.batches],
-                           target_mbs=self.batches if last else None, losses=[] if last else None)
+                           target_mbs=self.batches if last else None, losses=[] if last else None,
+                           return_outputs=False)  # nobody asks for the logits of all micro-batches
 
 
 class Whole:

@@ -33,6 +33,7 @@ inline Software random_software(const Parallelism& p) {
                        &s.recompute_flash_attention,
                        &s.sequence_parallel_over_tiles,
                        &s.grads_start_empty,
+                       &s.ddp_copies,
                        &s.clip_grad,
                        &s.zero3_tensor_per_rank,
                        &s.fused_cross_entropy,

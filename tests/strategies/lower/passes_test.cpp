@@ -169,5 +169,51 @@ TEST(Passes, FrozenLayersWorkWithNothing) {
   EXPECT_EQ(peak(simulate_plan(job, plan, costs.context()).memory().front()), by_stage);
 }
 
+// PyTorch's DDP: of two micro-batches the second one's backward ends with a copy of all gradients
+// into buckets, and replicas reduce those.
+TEST(Passes, TheLastBackwardCopiesGradientsIntoBuckets) {
+  Job job = five_layers();
+  job.parallelism = {.data_parallel_size = 2, .global_batch_size = 4};
+  job.software.overlap_grad_reduce = false;
+  job.software.ddp_copies = true;
+  for (const Granularity g : {Granularity::stage, Granularity::kernel}) {
+    job.granularity = g;
+    JobCosts costs(job);
+    const Program program = to_program(job, plan_of(job, {5}), costs.context());
+    std::vector<TaskId> copies;
+    for (const TaskId t : on_stream(program, {0}, StreamKind::compute))
+      if (program.text(program.tasks()[t.value].label) == "gradients into buckets")
+        copies.push_back(t);
+    ASSERT_EQ(copies.size(), 1u);
+    EXPECT_EQ(program.tasks()[copies[0].value].micro_batch, 1);
+    const TaskId reduction = on_stream(program, {0}, StreamKind::dp).front();
+    EXPECT_TRUE(joined(program, copies[0], reduction));
+  }
+}
+
+// Gradients that the first micro-batch makes: a step starts without them, so its first backward
+// finds as much less, and has left all of them when it ends. Of later micro-batches nothing
+// changes. At either granularity the same.
+TEST(Passes, GradientsAppearInTheFirstBackward) {
+  Job job = five_layers();
+  job.parallelism.global_batch_size = 2;
+  const auto points = [&](bool empty, Granularity granularity) {
+    job.software.grads_start_empty = empty;
+    job.granularity = granularity;
+    const Simulated s = simulate_job(job);
+    return memory_profile(s.program, s.timeline)[0];
+  };
+  std::int64_t all = 0;
+  for (const Layer& layer : layers_of(job.model))
+    all += trained_rank_parameters(job.model, layer, job.parallelism).all();
+  const Bytes gradients{4 * all};
+  for (const Granularity g : {Granularity::stage, Granularity::kernel}) {
+    const auto always = points(false, g), later = points(true, g);
+    EXPECT_EQ(later.front().bytes, always.front().bytes - gradients);
+    EXPECT_EQ(later.back().bytes, Bytes{});
+    EXPECT_EQ(peak(later), peak(always));  // that of the second micro-batch
+  }
+}
+
 }  // namespace
 }  // namespace mllmsim

@@ -103,6 +103,21 @@ TEST(RankState, AStepEndsWithCopiesOfGradientsOneAfterTheOther) {
   EXPECT_EQ(end.most(), Bytes{800});
 }
 
+// PyTorch's DDP: buckets as large as the gradients, which of one micro-batch are no more than that.
+TEST(RankState, BucketsAreHeldBesideTheGradientsThatAreCopiedIntoThem) {
+  Job job = job_with(0);
+  job.software.ddp_copies = true;
+  Plan plan = one_block();
+  for (const std::size_t micro_batches : {1, 2}) {
+    plan.micro_batches = {std::vector<MicroBatch>(micro_batches)};
+    const Holdings held = rank_state(job, plan, 0).held;
+    EXPECT_EQ(held[Holding::buckets], Bytes{1600});
+    EXPECT_EQ(held[Holding::gradients], Bytes{micro_batches == 1 ? 0 : 1600});
+  }
+  job.parallelism.zero_stage = 1;
+  EXPECT_EQ(rank_state(job, plan, 0).held[Holding::buckets], Bytes{});
+}
+
 // A vocabulary of 100 rows of 8 on two ranks: 400 parameters each, on the first stage as the
 // embedding and on the last as the head's copy.
 TEST(RankState, ATiedHeadOnAnotherStageHasACopyOfTheEmbedding) {
