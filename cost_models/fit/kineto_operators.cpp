@@ -121,6 +121,23 @@ std::optional<Asked> attention(const Call& call, std::size_t query, std::size_t 
   return a;
 }
 
+// What scaled_dot_product_attention may choose: where its queries are (behind their gradient in a
+// backward), and whether it is causal.
+struct AttentionRule {
+  std::string_view name;
+  std::size_t query, causal;
+};
+constexpr std::array kAttentions{
+    AttentionRule{"aten::_scaled_dot_product_flash_attention", 0, 4},
+    AttentionRule{"aten::_scaled_dot_product_flash_attention_backward", 1, 11},
+    AttentionRule{"aten::_scaled_dot_product_flash_attention_for_cpu", 0, 4},
+    AttentionRule{"aten::_scaled_dot_product_flash_attention_for_cpu_backward", 1, 7},
+    AttentionRule{"aten::_scaled_dot_product_cudnn_attention", 0, 6},
+    AttentionRule{"aten::_scaled_dot_product_cudnn_attention_backward", 1, 14},
+    AttentionRule{"aten::_scaled_dot_product_efficient_attention", 0, 6},
+    AttentionRule{"aten::_scaled_dot_product_efficient_attention_backward", 1, 11},
+};
+
 // How the bytes of an operator follow from its tensors.
 struct MemoryRule {
   std::string_view name;
@@ -185,13 +202,10 @@ std::optional<Asked> asked_of(std::string_view name, const json::value& args, bo
   if (!call.has_shapes()) return std::nullopt;
   if (name == "aten::mm" || name == "aten::addmm" || name == "aten::bmm")
     return product(name, call, in_backward);
-  if (name == "aten::_scaled_dot_product_flash_attention_for_cpu" ||
-      name == "aten::_scaled_dot_product_flash_attention")
-    return attention(call, 0, 4, false);
-  if (name == "aten::_scaled_dot_product_flash_attention_for_cpu_backward")
-    return attention(call, 1, 7, true);
-  if (name == "aten::_scaled_dot_product_flash_attention_backward")
-    return attention(call, 1, 11, true);
+  const auto* kernel = std::find_if(kAttentions.begin(), kAttentions.end(),
+                                    [&](const AttentionRule& r) { return r.name == name; });
+  if (kernel != kAttentions.end())
+    return attention(call, kernel->query, kernel->causal, kernel->query > 0);
   if (name == "aten::fill_" || name == "aten::zero_") return Fill{};
   return memory_bound(name, call);
 }
