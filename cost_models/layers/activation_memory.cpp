@@ -119,7 +119,13 @@ void add_experts(Saved& saved, const Block& b, std::int64_t tokens, const Rerun&
   saved.add("router probabilities", b.setting.rows(tokens) * b.shape.experts.num_experts, kFp32);
   saved.add_operand("permuted tokens", x.rows * b.shape.hidden_size);
   saved.add("expert activation input", gate * x.rows * x.width, kBf16);
-  if (!rerun.expert_activation) saved.add_operand("experts down input", x.rows * x.width);
+  if (!rerun.expert_activation) {
+    // A fused gated activation multiplies with the router's probability too; otherwise that
+    // product reads the activation again.
+    const bool fused = b.shape.gated_mlp && b.setting.software.fused_kernels;
+    saved.add_if(!fused, "expert activation output", x.rows * x.width, kBf16);
+    saved.add_operand("experts down input", x.rows * x.width);
+  }
   if (rerun.shared_experts) return;
   saved.add("shared activation input", gate * tokens * shared, kBf16);
   saved.add_operand("shared down input", tokens * shared);

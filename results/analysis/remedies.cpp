@@ -115,6 +115,13 @@ class Remedies {
       add("distributed optimizer", {"parallelism.zero_stage=1"});
     else if (p_.zero_stage == 1)
       refuse("distributed optimizer", "zero_stage is 1 already");
+    if (job_.software.optimizer_offload_fraction >= 1)
+      refuse("optimizer on the CPU", "it is there already");
+    else
+      add("optimizer on the CPU",
+          p_.zero_stage >= 1 ? std::vector<std::string>{"software.optimizer_offload_fraction=1"}
+                             : std::vector<std::string>{"parallelism.zero_stage=1",
+                                                        "software.optimizer_offload_fraction=1"});
     if (!job_.model.llm.blocks.latent && job_.model.llm.blocks.sliding_window == 0)
       add(fmt::format("cp {}", 2 * p_.context_parallel_size),
           {fmt::format("cp={}", 2 * p_.context_parallel_size)});

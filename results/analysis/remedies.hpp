@@ -1,7 +1,7 @@
 // What might make a run quicker, or make it fit: the changes that `explain` simulates.
 //
-// Recompute, micro-batch, tp, pp, vpp, ZeRO, sequence parallelism, data, and every other strategy.
-// What only frees memory is tried if the run does not fit.
+// Recompute, micro-batch, tp, pp, vpp, ZeRO, sequence and context parallelism, the optimizer on the
+// CPU, data, and every other strategy. What only frees memory is tried if the run does not fit.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ namespace mllmsim::analysis {
 std::vector<Remedy> remedies_for(const Explanation& explanation,
                                  const scenarios::Scenario& scenario);
 
-// Those that free memory with the strategy as it is: recompute, sizes, ZeRO.
+// Those that free memory with the strategy as it is: recompute, sizes, ZeRO, offload.
 std::vector<Remedy> remedies_to_fit(const scenarios::Scenario& scenario);
 
 // Two remedies at once, for a run that no single one makes fit: the one that needs least memory

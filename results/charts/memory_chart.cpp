@@ -1,6 +1,6 @@
 // Memory of each stage's GPU over a step, as a stack by name: what it always holds (sim/account's
-// Holding), what forwards left, and what a backward works with on top; and a line at the peak of
-// all steps as nvidia-smi would show it.
+// Holding), what forwards left, what a backward works with on top, and copies of gradients at the
+// step's end; and a line at the peak of all steps as nvidia-smi would show it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,19 +58,23 @@ plot::Series area(std::string_view name, plot::Colour colour, std::vector<double
 
 // Changes are steps: each x but the first and last twice.
 struct Steps {
-  std::vector<double> x, kept, all;  // what forwards left; and backwards' own on top
+  // What forwards left; backwards' own on top; and copies of gradients on top of that.
+  std::vector<double> x, kept, worked, all;
 };
 Steps over_time(const Rows& rows, const View& view, TimeUnit unit, double base) {
   Steps out;
-  const auto add = [&](double x, double kept, double all) {
-    out.x.push_back(x), out.kept.push_back(kept), out.all.push_back(all);
+  const auto add = [&](double x, double kept, double worked, double all) {
+    out.x.push_back(x), out.kept.push_back(kept), out.worked.push_back(worked),
+        out.all.push_back(all);
   };
   for (const results::MemoryRow* row : rows) {
     const double at = unit(std::max(row->time, view.start));
-    if (!out.x.empty()) add(at, out.kept.back(), out.all.back());
-    add(at, std::max(base, gib(row->bytes - row->working)), std::max(base, gib(row->bytes)));
+    if (!out.x.empty()) add(at, out.kept.back(), out.worked.back(), out.all.back());
+    const Bytes without = row->bytes - row->copies;
+    add(at, std::max(base, gib(without - row->working)), std::max(base, gib(without)),
+        std::max(base, gib(row->bytes)));
   }
-  add(unit(view.end), out.kept.back(), out.all.back());
+  add(unit(view.end), out.kept.back(), out.worked.back(), out.all.back());
   return out;
 }
 
@@ -94,9 +98,12 @@ plot::Panel stage_panel(const results::RunResult& run, const View& view, const L
   Steps steps = over_time(rows, view, unit, base);
   panel.series.push_back(area("activations", 0xe69f00, steps.x, steps.kept,
                               std::vector<double>(steps.x.size(), base)));
-  if (steps.all != steps.kept)
-    panel.series.push_back(area("a backward's own", 0xd55e00, std::move(steps.x),
-                                std::move(steps.all), std::move(steps.kept)));
+  if (steps.worked != steps.kept)
+    panel.series.push_back(
+        area("a backward's own", 0xd55e00, steps.x, steps.worked, std::move(steps.kept)));
+  if (steps.all != steps.worked)
+    panel.series.push_back(area("copies of gradients", 0xf0e442, std::move(steps.x),
+                                std::move(steps.all), std::move(steps.worked)));
   const std::vector<double> everywhere{shown.low, shown.high};
   if (stage != run.stages.end() && stage->peak_memory.value > 0)
     panel.series.push_back({"peak of all steps, as reserved",

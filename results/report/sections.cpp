@@ -178,8 +178,9 @@ std::string plan_section(std::span<const ReportRun> runs) {
         "<th scope=\"col\">backward ms</th><th scope=\"col\">busy</th>"
         "<th scope=\"col\">weights GiB</th><th scope=\"col\">gradients</th>"
         "<th scope=\"col\">optimizer</th><th scope=\"col\">buffers</th>"
-        "<th scope=\"col\">activations</th><th scope=\"col\">NCCL, CUDA, reserve</th>"
-        "<th scope=\"col\">sum</th></tr></thead><tbody>\n";
+        "<th scope=\"col\">activations</th><th scope=\"col\">or copies of gradients</th>"
+        "<th scope=\"col\">NCCL, CUDA, reserve</th>"
+        "<th scope=\"col\">peak</th></tr></thead><tbody>\n";
     for (const results::StageRow& s : run.stages) {
       out += fmt::format("<tr><th scope=\"row\">{}</th><td class=\"word\">{}</td>", s.stage,
                          html(s.layers));
@@ -190,7 +191,8 @@ std::string plan_section(std::span<const ReportRun> runs) {
       for (const Bytes b :
            {s.held[Holding::weights], s.held[Holding::gradients] + s.held[Holding::model_gradients],
             s.held[Holding::optimizer], s.held[Holding::buckets] + s.held[Holding::workspaces],
-            s.peak_activations, s.held.total() - s.held.allocated(), s.peak_memory})
+            s.peak_activations, s.optimizer_step, s.held.total() - s.held.allocated(),
+            s.peak_memory})
         out += cell(fmt::format("{:.1f}", gib(b)));
       out += "</tr>\n";
     }

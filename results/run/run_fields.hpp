@@ -198,6 +198,7 @@ void each_field(RowOf<MemoryRow> auto& row, Visitor& visit) {
   visit.field("time_ns", row.time);
   visit.field("memory_bytes", row.bytes);
   visit.field("working_bytes", row.working);
+  visit.field("copies_bytes", row.copies);
 }
 
 template <class Visitor>

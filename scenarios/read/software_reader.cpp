@@ -45,6 +45,9 @@ void each_memory_field(Software& s, F field) {
   field("gemm_workspaces", m.gemm_workspaces,
         "code: PyTorch's 32 MiB per cuBLAS handle of two threads, Transformer Engine's 32 "
         "MiB, on Hopper and later");
+  field("grouped_gemm_workspaces", m.grouped_gemm_workspaces,
+        "code: Transformer Engine's get_multi_stream_cublas_workspace, four of 32 MiB, on Hopper "
+        "and later");
   field("context_memory", m.context, "estimate: CUDA's context with PyTorch's and NCCL's kernels");
   field("memory_per_communicator", m.per_communicator,
         "estimate: 16 NCCL channels, ring and tree, 9.2 MiB of buffers per connection");

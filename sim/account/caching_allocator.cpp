@@ -72,11 +72,7 @@ CachingAllocator::Block CachingAllocator::find(std::int64_t size, bool small) {
   Pool& pool = pool_of(small);
   if (settings_.expandable_segments) return find_with_room(pool, size);
   const Pool::Place at = pool.lower_bound({size, -1, 0});
-  FreeBlock best = at == Pool::end() ? FreeBlock{} : pool[at];
-  if (latest_ != kNone && nodes_[latest_].small == small && nodes_[latest_].size >= size) {
-    const FreeBlock latest{nodes_[latest_].size, nodes_[latest_].address, latest_};
-    if (best.block == kNone || latest < best) best = latest;
-  }
+  const FreeBlock best = or_latest(at == Pool::end() ? FreeBlock{} : pool[at], size, small);
   if (best.block == kNone) return kNone;
   if (size < split_below_ && best.size >= split_below_) return kNone;
   if (size >= split_below_ && best.size >= size + kLargeSegment) return kNone;
@@ -85,6 +81,54 @@ CachingAllocator::Block CachingAllocator::find(std::int64_t size, bool small) {
   else
     pool.erase(at);
   return best.block;
+}
+
+// The latest one, if it is large enough and a better fit than the best in its pool.
+FreeBlock CachingAllocator::or_latest(const FreeBlock& best, std::int64_t size, bool small) const {
+  if (latest_ == kNone || nodes_[latest_].small != small || nodes_[latest_].size < size)
+    return best;
+  const FreeBlock latest{nodes_[latest_].size, nodes_[latest_].address, latest_};
+  return best.block == kNone || latest < best ? latest : best;
+}
+
+// The smallest free block that is large enough for the smallest request is the best fit of all of
+// them, if it is large enough for all: others are larger, and it only gets smaller.
+bool CachingAllocator::allocate_together(const TensorsTogether& tensors, std::int64_t times,
+                                         std::vector<Block>& into) {
+  if (settings_.expandable_segments || settings_.max_split_size.value > 0 ||
+      settings_.garbage_collection_threshold > 0)
+    return false;
+  const TensorsTogether::Pool* const wanted[2] = {&tensors.large, &tensors.small};
+  Block from[2]{kNone, kNone};
+  for (const bool small : {false, true}) {
+    const TensorsTogether::Pool& of = *wanted[small ? 1 : 0];
+    if (of.total == 0) continue;
+    const Pool::Place at = pool_of(small).lower_bound({of.smallest, -1, 0});
+    const FreeBlock best =
+        or_latest(at == Pool::end() ? FreeBlock{} : pool_of(small)[at], of.smallest, small);
+    const std::int64_t rest = best.size - times * of.total;
+    if (best.block == kNone || rest < (small ? kRound : kSmallRequest + 1)) return false;
+    from[small ? 1 : 0] = best.block;
+  }
+  for (const bool small : {false, true}) {
+    const Block block = from[small ? 1 : 0];
+    if (block == kNone) continue;
+    erase(block);
+    split(block, times * wanted[small ? 1 : 0]->total);
+    nodes_[block].used = true;
+    allocated_ += nodes_[block].size;
+    into.push_back(block);
+  }
+  peak_allocated_ = std::max(peak_allocated_, allocated_);
+  return true;
+}
+
+void TensorsTogether::add(Bytes request) {
+  if (request.value <= 0) return;
+  const std::int64_t size = round_up(request.value, kRound);
+  Pool& pool = size <= kSmallRequest ? small : large;
+  pool.smallest = pool.total == 0 ? size : std::min(pool.smallest, size);
+  pool.total += size;
 }
 
 CachingAllocator::Block CachingAllocator::find_with_room(Pool& pool, std::int64_t size) {

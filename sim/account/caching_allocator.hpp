@@ -35,6 +35,16 @@
 
 namespace mllmsim {
 
+// Tensors that are allocated one after another and freed together.
+struct TensorsTogether {
+  struct Pool {
+    std::int64_t smallest = 0, total = 0;  // rounded as the allocator does
+  };
+  Pool large, small;
+
+  void add(Bytes request);
+};
+
 class CachingAllocator {
  public:
   using Block = std::uint32_t;
@@ -43,6 +53,10 @@ class CachingAllocator {
 
   // None: out of memory. A request of no bytes is none of memory.
   std::optional<Block> allocate(Bytes request);
+  // So many times all of them, if each would come from one and the same free block of its pool,
+  // which then is one block; otherwise false, and nothing has changed.
+  bool allocate_together(const TensorsTogether& tensors, std::int64_t times,
+                         std::vector<Block>& into);
   void free(Block block);
 
   Bytes allocated() const { return {allocated_}; }  // in blocks handed out, rounded
@@ -63,6 +77,8 @@ class CachingAllocator {
   using Pool = FreeBlocks;
 
   Pool& pool_of(bool small) { return pools_[small ? 1 : 0]; }
+  const Pool& pool_of(bool small) const { return pools_[small ? 1 : 0]; }
+  FreeBlock or_latest(const FreeBlock& best, std::int64_t size, bool small) const;
   Block find(std::int64_t size, bool small);
   Block find_with_room(Pool& pool, std::int64_t size);
   Block new_segment(std::int64_t size, bool small);

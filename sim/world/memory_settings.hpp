@@ -48,7 +48,9 @@ struct MemorySettings {
   // shifted by a copy and the gradient is one more (Hugging Face).
   int logits_working_bytes = 2;
   Bytes gemm_workspaces{96LL << 20};  // of cuBLAS in two threads and of Transformer Engine
-  Bytes context{800LL << 20};         // CUDA's context, kernels of all libraries
+  // Beside those, for experts' products in several streams: Transformer Engine's has four.
+  Bytes grouped_gemm_workspaces{128LL << 20};
+  Bytes context{800LL << 20};  // CUDA's context, kernels of all libraries
   Bytes per_communicator{300LL << 20};
   AllocatorSettings allocator;
 };

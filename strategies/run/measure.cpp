@@ -9,6 +9,7 @@
 #include "sim/base/hash.hpp"
 #include "sim/base/quantile.hpp"
 #include "strategies/plans/pass.hpp"
+#include "strategies/run/gradient_copies.hpp"
 #include "strategies/run/useful_work.hpp"
 #include "strategies/step/plan_memory.hpp"
 
@@ -162,9 +163,15 @@ void measure_work(const Run& run, Outcome& out) {
 
 double gib(Bytes b) { return static_cast<double>(b.value) / (1LL << 30); }
 
-// "activations 45.2, weights 12.1, ...", the biggest first; what rounds to nothing is left out.
+// "activations 45.2, weights 12.1, ...", the biggest first, what is there at the peak: activations,
+// or copies of gradients when those are gone. What rounds to nothing is left out.
 std::string parts_of(const StageFigures& row) {
-  std::vector<std::pair<Bytes, std::string>> parts{{row.peak_activations, "activations"}};
+  std::vector<std::pair<Bytes, std::string>> parts;
+  if (row.peak_activations >= row.optimizer_step)
+    parts.emplace_back(row.peak_activations, "activations");
+  else
+    parts.emplace_back(row.optimizer_step, "copies of gradients at the step's end");
+  parts.emplace_back(row.peak_reserved - row.peak_allocated, "kept by the allocator");
   for (std::size_t i = 0; i < kHoldings; ++i)
     parts.emplace_back(row.held.bytes[i], Names<Holding>::list[i]);
   std::ranges::stable_sort(parts, std::greater{}, &std::pair<Bytes, std::string>::first);
@@ -233,6 +240,12 @@ void take_rows(Run& run, Outcome& out) {
     if (s.spans.empty()) continue;
     out.spans = std::move(s.spans);
     out.memory = std::move(s.memory);
+  }
+  if (run.costed()) {
+    std::vector<step::StepEnd> ends;
+    for (std::size_t rank = 0; rank < run.ranks(); ++rank)
+      ends.push_back(step::rank_state(run.job, run.plan, static_cast<int>(rank)).end);
+    add_copies(out.spans, ends, out.memory);
   }
   for (MemoryChange& row : out.memory) {
     const StageFigures& stage = out.stages[static_cast<std::size_t>(row.stage)];

@@ -84,6 +84,7 @@ struct MemoryChange {
   Time time{};
   Bytes bytes{};
   Bytes working{};  // of these, what a backward works with
+  Bytes copies{};   // and copies of gradients at the end of the step
 };
 
 // Time that one stage spends on the critical path of the shown step, by kind.

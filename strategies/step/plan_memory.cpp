@@ -85,6 +85,7 @@ RankState rank_state(const Job& job, const Plan& plan, int rank) {
         Bytes{job.software.precision.sharded_grad_bytes_per_parameter * bucket};
   }
   out.held[Holding::workspaces] = memory.gemm_workspaces;
+  if (all.experts > 0) out.held[Holding::workspaces] += memory.grouped_gemm_workspaces;
   out.held[Holding::communicators] = memory.per_communicator * communicators(p);
   out.held[Holding::context] = memory.context;
   out.held[Holding::reserve] = job.software.memory_reserve;

@@ -11,7 +11,6 @@ namespace mllmsim::step {
 namespace {
 
 constexpr std::size_t kAliveAtOnce = 3;  // tensors that pass in a forward
-constexpr int kReplayed = 1;             // of like layers in a row
 constexpr std::size_t kMostKnown = 1 << 16;
 
 Bytes allowed(const Job& job, const Holdings& held) {
@@ -69,14 +68,20 @@ void RankReplay::add_rows(const Job& job, const Chunk& chunk) {
   chunk_rows_.emplace_back(first, static_cast<std::uint32_t>(rows_.size()));
 }
 
-const costs::LayerTensors& RankReplay::tensors(std::uint32_t row, const MicroBatch& mb) {
+RankReplay::Tensors RankReplay::with_sums(costs::LayerTensors tensors) {
+  Tensors out{std::move(tensors), {}};
+  for (const Bytes bytes : out.saved) out.together.add(bytes);
+  return out;
+}
+
+const RankReplay::Tensors& RankReplay::tensors(std::uint32_t row, const MicroBatch& mb) {
   const PlannedLayer& p = rows_[row].planned;
   const TokenBatch& batch = is_llm(model_, p.layer) ? mb.llm : mb.encoders[p.layer.module];
   if (!flash_ && p.layer.kind == LayerKind::block)  // depends on every length
-    return latest_ = layers_.tensors(p.layer, mb, p.recompute);
+    return latest_ = with_sums(layers_.tensors(p.layer, mb, p.recompute));
   if (known_.size() > kMostKnown) known_.clear();
   const auto [found, added] = known_.try_emplace({row, batch.tokens(), batch.sequences()});
-  if (added) found->second = layers_.tensors(p.layer, mb, p.recompute);
+  if (added) found->second = with_sums(layers_.tensors(p.layer, mb, p.recompute));
   return found->second;
 }
 
@@ -105,47 +110,48 @@ Bytes RankReplay::output(const MicroBatch& mb, std::uint32_t chunk) const {
   return splits_outputs_ ? scaled(all, 1.0 / tp_) : all;
 }
 
-bool RankReplay::forward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved) {
-  for (std::uint32_t row = chunk_rows_[chunk].first; row < chunk_rows_[chunk].second; ++row) {
-    const costs::LayerTensors& t = tensors(row, mb);
-    for (int i = 0; i < rows_[row].count; ++i) {
-      if (i < kReplayed) {
-        if (!allocate(rows_[row].gathered, passing_)) return false;
-        std::size_t oldest = passing_.size();
-        for (const Bytes bytes : t.forward) {
-          if (!allocate(bytes, passing_)) return false;
-          if (passing_.size() - oldest > kAliveAtOnce) allocator_.free(passing_[oldest++]);
-        }
-        while (passing_.size() > oldest) free_last(passing_, 1);
-        passing_.resize(rows_[row].gathered.value > 0 ? 1 : 0);
-        free_last(passing_, passing_.size());
-      }
-      if (rows_[row].starts_unit(i))
-        for (const Bytes bytes : t.saved)
-          if (!allocate(bytes, saved)) return false;
-    }
+bool RankReplay::save(const Row& row, const Tensors& tensors, Saved& saved) {
+  saved.rows.push_back(saved.blocks.size());
+  for (int left = row.saving(); left > 0; --left) {
+    if (allocator_.allocate_together(tensors.together, left, saved.blocks)) return true;
+    for (const Bytes bytes : tensors.saved)
+      if (!allocate(bytes, saved.blocks)) return false;
   }
-  return allocate(output(mb, chunk), saved);
+  return true;
 }
 
-bool RankReplay::backward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved,
-                          bool first) {
-  if (output(mb, chunk).value > 0) free_last(saved, 1);
-  for (std::uint32_t row = chunk_rows_[chunk].second; row-- > chunk_rows_[chunk].first;) {
-    const costs::LayerTensors& t = tensors(row, mb);
-    for (int i = 0; i < rows_[row].count; ++i) {
-      if (i < kReplayed) {
-        if (!allocate(rows_[row].gathered, passing_)) return false;
-        for (int others = std::min(rows_[row].unit, rows_[row].count) - 1; others > 0; --others)
-          for (const Bytes bytes : t.forward)
-            if (!allocate(bytes, passing_)) return false;
-        for (const Bytes bytes : t.backward)
-          if (!allocate(bytes, passing_)) return false;
-      }
-      if (rows_[row].starts_unit(i)) free_last(saved, t.saved.size());
-      free_last(passing_, passing_.size());
-      if (first && !allocate(rows_[row].gradients, gradients_)) return false;
+bool RankReplay::forward(const MicroBatch& mb, std::uint32_t chunk, Saved& saved) {
+  for (std::uint32_t row = chunk_rows_[chunk].first; row < chunk_rows_[chunk].second; ++row) {
+    const Tensors& t = tensors(row, mb);
+    if (!allocate(rows_[row].gathered, passing_)) return false;
+    std::size_t oldest = passing_.size();
+    for (const Bytes bytes : t.forward) {
+      if (!allocate(bytes, passing_)) return false;
+      if (passing_.size() - oldest > kAliveAtOnce) allocator_.free(passing_[oldest++]);
     }
+    while (passing_.size() > oldest) free_last(passing_, 1);
+    passing_.resize(rows_[row].gathered.value > 0 ? 1 : 0);
+    free_last(passing_, passing_.size());
+    if (!save(rows_[row], t, saved)) return false;
+  }
+  return allocate(output(mb, chunk), saved.blocks);
+}
+
+bool RankReplay::backward(const MicroBatch& mb, std::uint32_t chunk, Saved& saved, bool first) {
+  if (output(mb, chunk).value > 0) free_last(saved.blocks, 1);
+  for (std::uint32_t row = chunk_rows_[chunk].second; row-- > chunk_rows_[chunk].first;) {
+    const Tensors& t = tensors(row, mb);
+    if (!allocate(rows_[row].gathered, passing_)) return false;
+    for (int others = std::min(rows_[row].unit, rows_[row].count) - 1; others > 0; --others)
+      for (const Bytes bytes : t.forward)
+        if (!allocate(bytes, passing_)) return false;
+    for (const Bytes bytes : t.backward)
+      if (!allocate(bytes, passing_)) return false;
+    free_last(saved.blocks, saved.blocks.size() - saved.rows.back());
+    saved.rows.pop_back();
+    free_last(passing_, passing_.size());
+    for (int i = 0; first && i < rows_[row].count; ++i)
+      if (!allocate(rows_[row].gradients, gradients_)) return false;
   }
   if (!allocate(end_.after_backward, passing_)) return false;
   free_last(passing_, passing_.size());
@@ -172,7 +178,7 @@ bool RankReplay::step(std::int64_t number, const std::vector<MicroBatch>& micro_
   }
   for (const Pass& pass : passes_) {
     const MicroBatch& mb = micro_batches[pass.micro_batch];
-    std::vector<Block>& kept = saved_[pass.micro_batch * chunk_rows_.size() + pass.chunk];
+    Saved& kept = saved_[pass.micro_batch * chunk_rows_.size() + pass.chunk];
     if (pass.forward ? forward(mb, pass.chunk, kept)
                      : backward(mb, pass.chunk, kept, pass.micro_batch == 0))
       continue;

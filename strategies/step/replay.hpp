@@ -10,7 +10,8 @@
 //
 // and at the end of a step the copies of gradients that reductions and the optimizer work with.
 // Tensors that pass in a row of like layers are replayed for the first of them: the others find the
-// blocks that it gave back. Of blocks that recompute together those of one kind count, so a unit of
+// blocks that it gave back. What a row saves is taken as one block where the allocator would cut all
+// of it from one: it is freed without an allocation in between, and free neighbours join. Of blocks that recompute together those of one kind count, so a unit of
 // two kinds keeps an input more. Left out: encoders beside the pipeline (plan.encoders), whose
 // ranks are not replayed.
 #pragma once
@@ -55,7 +56,10 @@ class RankReplay {
     Bytes gathered{};   // zero_stage 3: its parameters while it runs
     Bytes gradients{};  // of one, if they appear in its first backward
 
-    bool starts_unit(int i) const { return planned.recompute != Recompute::full || i % unit == 0; }
+    // How many of them save something: all, or the first of each unit.
+    int saving() const {
+      return planned.recompute != Recompute::full ? count : (count + unit - 1) / unit;
+    }
   };
   struct Key {
     std::uint32_t row = 0;
@@ -65,14 +69,23 @@ class RankReplay {
   struct KeyHash {
     std::size_t operator()(const Key& key) const;
   };
+  struct Tensors : costs::LayerTensors {
+    TensorsTogether together;  // those that are saved
+  };
+  struct Saved {
+    std::vector<Block> blocks;
+    std::vector<std::size_t> rows;  // where each row's begin
+  };
 
   void add_rows(const Job& job, const Chunk& chunk);
-  const costs::LayerTensors& tensors(std::uint32_t row, const MicroBatch& mb);
+  static Tensors with_sums(costs::LayerTensors tensors);
+  const Tensors& tensors(std::uint32_t row, const MicroBatch& mb);
   bool allocate(Bytes bytes, std::vector<Block>& into);
   void free_last(std::vector<Block>& blocks, std::size_t count);
-  bool forward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved);
+  bool save(const Row& row, const Tensors& tensors, Saved& saved);
+  bool forward(const MicroBatch& mb, std::uint32_t chunk, Saved& saved);
   bool finish_step();
-  bool backward(const MicroBatch& mb, std::uint32_t chunk, std::vector<Block>& saved, bool first);
+  bool backward(const MicroBatch& mb, std::uint32_t chunk, Saved& saved, bool first);
   Bytes output(const MicroBatch& mb, std::uint32_t chunk) const;
 
   const Plan& plan_;
@@ -84,12 +97,12 @@ class RankReplay {
   CachingAllocator allocator_;
   std::vector<Row> rows_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> chunk_rows_;  // first, end
-  std::unordered_map<Key, costs::LayerTensors, KeyHash> known_;
-  costs::LayerTensors latest_;  // of one that is not remembered
+  std::unordered_map<Key, Tensors, KeyHash> known_;
+  Tensors latest_;  // of one that is not remembered
   bool gradients_appear_ = false;
   std::vector<Block> held_, passing_, gradients_;
-  std::vector<std::vector<Block>> saved_;  // by micro-batch and chunk; empty between steps
-  std::vector<Pass> passes_;               // of a step with so many micro-batches
+  std::vector<Saved> saved_;  // by micro-batch and chunk; empty between steps
+  std::vector<Pass> passes_;  // of a step with so many micro-batches
   Bytes asked_{};
   std::optional<RanOut> ran_out_;
 };

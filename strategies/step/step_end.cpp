@@ -1,6 +1,7 @@
 #include "strategies/step/step_end.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "strategies/lower/parameters.hpp"
 #include "strategies/lower/tied_embedding.hpp"
@@ -33,9 +34,7 @@ void add(std::vector<std::vector<Bytes>>& phases, std::vector<Bytes> tensors) {
   if (!tensors.empty()) phases.push_back(std::move(tensors));
 }
 
-}  // namespace
-
-Bytes StepEnd::most() const {
+Bytes most_of(std::span<const std::vector<Bytes>> phases) {
   Bytes most{};
   for (const std::vector<Bytes>& tensors : phases) {
     Bytes sum{};
@@ -44,6 +43,12 @@ Bytes StepEnd::most() const {
   }
   return most;
 }
+
+}  // namespace
+
+Bytes StepEnd::most() const { return most_of(phases); }
+Bytes StepEnd::while_reducing() const { return most_of(std::span(phases).first(reducing)); }
+Bytes StepEnd::while_updating() const { return most_of(std::span(phases).subspan(reducing)); }
 
 StepEnd step_end(const Job& job, const std::vector<Chunk>& chunks, std::int64_t trained,
                  Bytes optimizer) {
@@ -58,6 +63,7 @@ StepEnd step_end(const Job& job, const std::vector<Chunk>& chunks, std::int64_t 
                                      : trained;
     add(out.phases, {Bytes{memory.reduce_copy_bytes_per_parameter * std::min(at_once, trained)}});
   }
+  out.reducing = out.phases.size();
   // Of a gradient that lies across the border of shards each rank looks at its part.
   const std::int64_t own =
       p.zero_stage >= 1 ? std::min(largest, trained / p.shard_ranks()) : largest;

@@ -12,9 +12,12 @@ namespace mllmsim::step {
 struct StepEnd {
   // One after the other: tensors that are there at the same time.
   std::vector<std::vector<Bytes>> phases;
-  Bytes after_backward{};  // of every micro-batch, while its gradients are added up
+  std::size_t reducing = 0;  // so many of them, the first, while replicas reduce gradients
+  Bytes after_backward{};    // of every micro-batch, while its gradients are added up
 
   Bytes most() const;
+  Bytes while_reducing() const;
+  Bytes while_updating() const;
 };
 
 // Of a pipeline rank that trains so many parameters per GPU and holds so much of the optimizer.

@@ -32,6 +32,8 @@ ROWS = [
     ("whole pass, InternVL 6+20B, omnibal", "Pass_omnibal", 1.2, None),
     ("... under optimus", "Pass_optimus", 15.0, None),
     ("... under omnibal+optimus", "Pass_omnibal+optimus", 15.0, None),
+    ("allocator, 10,000 steps of InternVL 6+20B on 4 ranks, baseline", "Replay_baseline", 5.0, None),
+    ("... omnibal", "Replay_omnibal", 5.0, None),
     ("Optimus, 1,536 H100: planned and simulated", "Planning_Optimus_1536", 0.2, None),
     ("Optimus, 2,048 H100", "Planning_Optimus_2048", 0.2, None),
     ("Optimus, 3,072 H100", "Planning_Optimus_3072", 0.2, None),

@@ -7,7 +7,11 @@
 #include "scenarios/files/input_files.hpp"
 #include "scenarios/read/scenario.hpp"
 #include "sim/base/parallel.hpp"
+#include "strategies/plans/pass.hpp"
+#include "strategies/registry/registry.hpp"
+#include "strategies/run/job_costs.hpp"
 #include "strategies/run/simulate.hpp"
+#include "strategies/step/replay.hpp"
 #include "tests/bench/bench.hpp"
 
 namespace mllmsim {
@@ -80,6 +84,32 @@ void Point_Resolved(benchmark::State& state) {
   }
 }
 BENCHMARK(Point_Resolved)->Unit(benchmark::kMicrosecond);
+
+// The allocator's replay of 10,000 steps on every rank of a pipeline; shapes are made beforehand.
+void replay(benchmark::State& state, const std::string& strategy) {
+  const ThreadLimit one_core(1);
+  const auto scenario =
+      scenarios::read_scenario("internvl-1.2m-a100x32", {"strategy.name=" + strategy});
+  const auto kernels = costs::read_kernel_costs(scenario.calibration, scenario.job.cluster);
+  run::JobCosts costs(scenario.job, *kernels);
+  const Plan plan = make_plan(scenario.job, costs.context());
+  std::vector<std::vector<MicroBatch>> steps;
+  for (std::int64_t step = 0; step < plan.pass->steps(); ++step)
+    steps.push_back(plans::micro_batches_of(scenario.job, *plan.pass, step).front());
+  constexpr std::int64_t kSteps = 10'000;
+  Bytes reserved{};
+  for (auto _ : state)
+    for (int rank = 0; rank < static_cast<int>(plan.stages.size()); ++rank) {
+      step::RankReplay of_rank(scenario.job, plan, costs.context().layers, rank);
+      for (std::int64_t step = 0; step < kSteps; ++step)
+        of_rank.step(step, steps[static_cast<std::size_t>(step) % steps.size()]);
+      reserved += of_rank.allocator().peak_reserved();
+    }
+  benchmark::DoNotOptimize(reserved);
+  state.counters["steps"] = kSteps;
+}
+BENCHMARK_CAPTURE(replay, baseline, "baseline")->Name("Replay_baseline")->Unit(benchmark::kSecond);
+BENCHMARK_CAPTURE(replay, omnibal, "omnibal")->Name("Replay_omnibal")->Unit(benchmark::kSecond);
 
 std::string text(std::int64_t n) { return std::to_string(n); }
 

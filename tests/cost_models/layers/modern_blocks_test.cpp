@@ -82,6 +82,18 @@ TEST(Experts, KeepTheirRows) {
             kTokens * (attention + experts + shared));
 }
 
+// GELU is a kernel of its own, and the router's probability multiplies what it made: that is kept,
+// 2 bytes for each of 32 values of the two experts; there is no gate of 32 values, nor the shared
+// expert's of 48.
+TEST(Experts, AnActivationThatIsNotFusedWithItsProbabilityIsKept) {
+  Model plain = with_experts();
+  plain.llm.blocks.gated_mlp = false;
+  const double gates = 2 * 2 * 32 + 2 * 48, kept = 2 * 2 * 32;
+  EXPECT_EQ(static_cast<double>(OneLayer(with_experts()).cost.saved.value -
+                                OneLayer(plain).cost.saved.value),
+            kTokens * (gates - kept));
+}
+
 // q: 64 -> 32 -> 4 (16 + 8); k and v: 64 -> 24 + 8 -> 4 (16 + 16); out 4 * 16 -> 64.
 TEST(LatentAttention, MakesQueriesKeysAndValuesFromLatents) {
   const OneLayer run(with_latents());

@@ -332,6 +332,18 @@ TEST(MemoryChart, StepsUpToTheEndUnderTheLimit) {
   EXPECT_EQ(chart.panel().series[1].y, (std::vector<double>{80, 80}));
 }
 
+// Of 3 GiB from 2 s on, 1 are copies of gradients: a layer of their own, from 2 to 3.
+TEST(MemoryChart, CopiesOfGradientsAreOnTop) {
+  RunResult run = two_stages();
+  run.memory[1].copies = Bytes{1LL << 30};
+  const Chart chart = memory_chart(std::vector{run}, {});
+  ASSERT_EQ(chart.panel().series.size(), 3u);
+  EXPECT_EQ(chart.panel().series[0].y, (std::vector<double>{1, 1, 2, 2}));
+  EXPECT_EQ(chart.panel().series[1].name, "copies of gradients");
+  EXPECT_EQ(chart.panel().series[1].y, (std::vector<double>{1, 1, 3, 3}));
+  EXPECT_EQ(chart.panel().series[1].y_low, (std::vector<double>{1, 1, 2, 2}));
+}
+
 // 0.5 GiB of weights below what changes.
 TEST(MemoryChart, AStageIsAStackOfItsOwn) {
   RunResult run = two_stages();

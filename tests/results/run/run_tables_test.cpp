@@ -52,7 +52,8 @@ TEST(RunTables, ColumnNames) {
             "run strategy scenario_hash step replica stage stream kind name micro_batch chunk "
             "start_ns end_ns bytes");
   EXPECT_EQ(column_names(memory_table({})),
-            "run strategy scenario_hash step replica stage time_ns memory_bytes working_bytes");
+            "run strategy scenario_hash step replica stage time_ns memory_bytes working_bytes "
+            "copies_bytes");
   EXPECT_EQ(column_names(gaps_table({})), "run strategy scenario_hash kernel source share");
 }
 

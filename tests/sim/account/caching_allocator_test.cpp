@@ -182,6 +182,57 @@ TEST(CachingAllocator, KeepsItsAccounts) {
   }));
 }
 
+// Rows of like layers: taken together where that is possible, or tensor by tensor, and freed as a
+// whole in any order; after each the same is allocated and reserved, and as much fails.
+TEST(CachingAllocator, TogetherIsAsOneByOne) {
+  EXPECT_TRUE(rc::check([] {
+    const AllocatorSettings settings = random_settings();
+    const Bytes limit = mib(*rc::gen::inRange(200, 4000));
+    CachingAllocator one(settings, limit), other(settings, limit);
+    using Blocks = std::vector<CachingAllocator::Block>;
+    std::vector<std::pair<Blocks, Blocks>> live;
+    for (int i = 0; i < 100; ++i) {
+      if (!live.empty() && *rc::gen::inRange(0, 5) < 2) {
+        const auto at =
+            static_cast<std::size_t>(*rc::gen::inRange<int>(0, static_cast<int>(live.size())));
+        for (const auto block : live[at].first) one.free(block);
+        for (const auto block : live[at].second) other.free(block);
+        live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
+      } else {
+        const auto sizes = *rc::gen::container<std::vector<std::int64_t>>(
+            4, rc::gen::element<std::int64_t>(0, 700, kMiB / 2, kMiB + 1, 3 * kMiB, 17 * kMiB));
+        TensorsTogether together;
+        for (const std::int64_t size : sizes) together.add(Bytes{size});
+        Blocks a, b;
+        bool failed = false;
+        for (int left = *rc::gen::inRange(1, 9); left > 0 && !failed; --left) {
+          const bool taken = other.allocate_together(together, left, b);
+          for (int n = taken ? left : 1; n > 0; --n)
+            for (const std::int64_t size : sizes) {
+              if (size == 0 || failed) continue;
+              const auto block = one.allocate(Bytes{size});
+              if (block) a.push_back(*block);
+              if (taken) {
+                RC_ASSERT(block.has_value());
+                continue;
+              }
+              const auto same = other.allocate(Bytes{size});
+              RC_ASSERT(same.has_value() == block.has_value());
+              if (same) b.push_back(*same);
+              failed = !block;
+            }
+          if (taken) break;
+        }
+        live.emplace_back(std::move(a), std::move(b));
+      }
+      RC_ASSERT(one.allocated() == other.allocated());
+      RC_ASSERT(one.reserved() == other.reserved());
+      RC_ASSERT(one.peak_allocated() == other.peak_allocated());
+      RC_ASSERT(one.retries() == other.retries());
+    }
+  }));
+}
+
 // The same requests again and again reserve nothing more after the first round.
 TEST(CachingAllocator, RepeatedStepsReserveOnce) {
   EXPECT_TRUE(rc::check([] {

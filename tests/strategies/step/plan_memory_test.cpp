@@ -101,6 +101,18 @@ TEST(RankState, AStepEndsWithCopiesOfGradientsOneAfterTheOther) {
             (Phases{{Bytes{600}}, {Bytes{400}}, {Bytes{800}}, {Bytes{200}, Bytes{400}}}));
   EXPECT_EQ(end.after_backward, Bytes{4 * 128});
   EXPECT_EQ(end.most(), Bytes{800});
+  EXPECT_EQ(end.while_reducing(), Bytes{600});
+  EXPECT_EQ(end.while_updating(), Bytes{800});
+}
+
+// Transformer Engine's products of experts have workspaces of their own; dense blocks do not.
+TEST(RankState, ExpertsHaveWorkspacesOfTheirOwn) {
+  Job job = job_with(1);
+  job.software.memory.grouped_gemm_workspaces = Bytes{4000};
+  EXPECT_EQ(rank_state(job, one_block(), 0).held[Holding::workspaces], Bytes{200});
+  job.model.llm.blocks.experts = {
+      .num_experts = 4, .num_experts_per_tok = 1, .moe_intermediate_size = 8};
+  EXPECT_EQ(rank_state(job, one_block(), 0).held[Holding::workspaces], Bytes{4200});
 }
 
 // PyTorch's DDP: buckets as large as the gradients, which of one micro-batch are no more than that.
