@@ -10,8 +10,10 @@
 #include <fmt/format.h>
 
 #include <boost/math/distributions/normal.hpp>
+#include <mutex>
 
 #include "cost_models/calibration/calibration.hpp"
+#include "cost_models/calibration/estimate.hpp"
 #include "sim/base/errors.hpp"
 
 namespace mllmsim::costs {
@@ -57,6 +59,13 @@ class CalibratedKernelCosts : public KernelCosts {
   Cost memory_bound(const MemoryBound& k) const override {
     return memory_bound_time(c_.memory_bound, c_.gpu, k);
   }
+  Cost chunked_scan(const ChunkedScan& k) const override {
+    std::call_once(recurrence_read_, [this] {
+      recurrence_ = c_.recurrence ? *c_.recurrence : shipped_estimate().recurrence;
+    });
+    const Cost memory = memory_bound({MemoryOp::elementwise, k.bytes});
+    return slowed(recurrence_time(recurrence_, c_.gpu, k, memory), slowest_);
+  }
   Cost collective(const Collective& k) const override {
     return collective_time(c_.collectives, cluster_, k);
   }
@@ -77,6 +86,9 @@ class CalibratedKernelCosts : public KernelCosts {
   const Calibration& c_;
   ClusterSpec cluster_;
   double slowest_;
+  // Only models with such layers read the estimate's.
+  mutable std::once_flag recurrence_read_;
+  mutable RecurrenceModel recurrence_;
 };
 
 // The same with a calibration of its own. First base: made before the costs that refer to it.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "cost_models/kernels/gpus.hpp"
 #include "cost_models/kernels/memory_bound.hpp"
 #include "cost_models/kernels/p2p.hpp"
+#include "cost_models/kernels/recurrence.hpp"
 
 namespace mllmsim::costs {
 
@@ -37,6 +39,7 @@ struct Calibration {
   CollectiveModel collectives;
   P2pModel p2p;
   std::vector<ExchangeModel> token_exchange{};  // one, or none if it was not measured
+  std::optional<RecurrenceModel> recurrence{};  // if not, the shipped estimate's
   Factor overlap;  // time of a GEMM beside a collective over its time alone
 };
 
@@ -53,6 +56,7 @@ void each_provenance(C& c, F f) {
   f(c.p2p.node_provenance);
   f(c.p2p.network_provenance);
   for (auto& x : c.token_exchange) f(x.provenance);
+  if (c.recurrence) f(c.recurrence->provenance);
 }
 template <class C, class F>
 void each_factor(C& c, F f) {
@@ -63,6 +67,7 @@ void each_factor(C& c, F f) {
   for (auto& g : c.gemm.grouped) f(g.time);
   for (auto& o : c.attention.older) f(o.time);
   if (c.attention.sustained) f(*c.attention.sustained);
+  if (c.recurrence) f(c.recurrence->backward);
 }
 
 Calibration read_calibration(const std::filesystem::path& file);

@@ -288,6 +288,16 @@ void describe(A& a, ExchangeModel& m) {
 }
 
 template <class A>
+void describe(A& a, RecurrenceModel& m) {
+  a("provenance", m.provenance);
+  a("launch_us", m.launch);
+  a("tflops_per_sm", m.flops_per_sm);
+  a("step_us", m.step);
+  a("backward", m.backward);
+  a.require(m.flops_per_sm.value > 0, "tflops_per_sm", "expected a number above 0");
+}
+
+template <class A>
 void describe(A& a, Calibration& c) {
   a("header", c.header);
   a("gpu", c.gpu);
@@ -298,6 +308,7 @@ void describe(A& a, Calibration& c) {
   a("point_to_point", c.p2p);
   a.optional("token_exchange", c.token_exchange);
   a.require(c.token_exchange.size() <= 1, "token_exchange", "expected at most one");
+  a.optional("recurrence", c.recurrence);
   a("overlap", c.overlap);
 }
 
@@ -336,6 +347,7 @@ void describe(A& a, Estimate& e) {
   a("memory_bound", e.memory_bound);
   a("collectives", e.collectives);
   a("point_to_point", e.p2p);
+  a("recurrence", e.recurrence);
   a("overlap", e.overlap);
 }
 

@@ -45,12 +45,16 @@ P2pModel messages_on(const P2pEstimate& e, const Gpu& gpu) {
 
 }  // namespace
 
+Estimate shipped_estimate() {
+  return read_estimate(data_directory() / "cost_models" / "estimate.json");
+}
+
 Calibration estimated_calibration(const std::string& gpu_name) {
   return estimated_calibration(gpu_name, gpu_of(gpu_name));
 }
 
 Calibration estimated_calibration(const std::string& gpu_name, const Gpu& gpu) {
-  const Estimate e = read_estimate(data_directory() / "cost_models" / "estimate.json");
+  const Estimate e = shipped_estimate();
   Calibration c;
   c.header.gpu = gpu_name;
   c.header.description = "Estimated from the data sheet";
@@ -60,6 +64,7 @@ Calibration estimated_calibration(const std::string& gpu_name, const Gpu& gpu) {
   c.memory_bound = e.memory_bound;
   c.collectives = collectives_on(e.collectives, gpu);
   c.p2p = messages_on(e.p2p, gpu);
+  c.recurrence = e.recurrence;
   c.overlap = e.overlap;
   return c;
 }

@@ -38,10 +38,12 @@ struct Estimate {
   MemoryBoundModel memory_bound;
   CollectiveEstimate collectives;
   P2pEstimate p2p;
+  RecurrenceModel recurrence;
   Factor overlap;
 };
 
 Estimate read_estimate(const std::filesystem::path& file);
+Estimate shipped_estimate();
 
 // From the shipped estimate and the GPU's data sheet, or another.
 Calibration estimated_calibration(const std::string& gpu_name);

@@ -65,6 +65,18 @@ struct Attention {
   auto operator<=>(const Attention&) const = default;
 };
 
+// A recurrence over sequences, in chunks: kernels over all chunks at once, and some that pass a
+// state from chunk to chunk, each in as many steps as the longest sequence has chunks.
+struct ChunkedScan {
+  Flops products{};        // of all kernels
+  Flops stepwise{};        // of these, of the kernels that go from chunk to chunk
+  Bytes bytes{};           // read and written by all
+  std::int64_t steps = 0;  // of all the kernels that go from chunk to chunk
+  bool backward = false;
+
+  auto operator<=>(const ChunkedScan&) const = default;
+};
+
 // Anything limited by memory bandwidth. bytes: all that is read and written. rows and row_length
 // matter to norms and softmax, whose speed depends on the row.
 enum class MemoryOp : std::uint8_t {

@@ -30,6 +30,8 @@ class KernelCosts {
   virtual Cost memory_bound(const MemoryBound&) const = 0;
   virtual Cost collective(const Collective&) const = 0;
   virtual Cost point_to_point(const PointToPoint&) const = 0;
+  // At the peak or the memory's pace, unless something better is known.
+  virtual Cost chunked_scan(const ChunkedScan& scan) const;
   // As an all-to-all of the bytes that leave a rank, unless something better is known.
   virtual Cost token_exchange(const TokenExchange& exchange) const;
 

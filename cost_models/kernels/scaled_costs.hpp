@@ -18,6 +18,9 @@ class ScaledCosts : public KernelCosts {
     return times(costs_.memory_bound(k),
                  k.op == MemoryOp::optimizer ? f_.optimizer : f_.memory_bound);
   }
+  Cost chunked_scan(const ChunkedScan& k) const override {
+    return times(costs_.chunked_scan(k), f_.attention);
+  }
   Cost collective(const Collective& k) const override {
     return times(costs_.collective(k),
                  k.group.nodes > 1 ? f_.collectives_across_nodes : f_.collectives_in_node);

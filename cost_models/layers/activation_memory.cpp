@@ -98,6 +98,29 @@ void add_adapter(Saved& saved, const Block& b, bool target, std::string_view inp
   saved.add("adapter input", tokens * b.shape.adapters.lora_rank, kBf16);
 }
 
+// What recurrent_kernels.cpp needs again. Of the delta rule, what the convolution reads, all inputs of
+// the chunks and their triangular solutions, the output and its gate; of Mamba-2, the projection
+// itself, the output before and after its gate.
+void add_recurrence(Saved& saved, const Block& b, std::int64_t tokens) {
+  const Recurrence& r = b.shard.recurrence;
+  if (r.delta()) {
+    saved.add("convolution input", tokens * r.convolved(), kBf16);
+    saved.add("query and key", tokens * 2 * (r.keys() + r.num_value_heads * r.key_head_dim), kBf16);
+    saved.add("value", tokens * r.values(), kBf16);
+    saved.add("solutions of chunks", tokens * r.num_value_heads * r.chunk_size, kBf16);
+    saved.add("decay", tokens * r.num_value_heads, kFp32 + kBf16);
+    saved.add("gate", tokens * r.values(), kBf16);
+  } else {
+    saved.add("projection", tokens * r.projected(), kBf16);
+    saved.add("recurrence output before its gate", tokens * r.values(), kBf16);
+  }
+  saved.add("recurrence output", tokens * r.values(), kBf16);
+  const Adapters& a = b.shape.adapters;
+  if (a.lora_rank > 0 && a.output && !b.setting.trained)
+    saved.add("output input", tokens * r.values(), kBf16);
+  saved.add_operand("output input", tokens * r.values());
+}
+
 // From a block's input to query, key and value by way of latents. What runs again from there starts
 // with the latents before their norms and the rotary key that heads share.
 void add_latents(Saved& saved, const Block& b, std::int64_t tokens, const Rerun& rerun) {
@@ -145,6 +168,33 @@ void add_mlp(Saved& saved, const Block& b, std::int64_t tokens, const Rerun& rer
   add_adapter(saved, b, b.shape.adapters.down, "mlp down input", values, tokens);
 }
 
+// The block's first half.
+void add_mixer(Saved& saved, const Block& b, const TokenBatch& batch, const Rerun& rerun) {
+  const Transformer& t = b.shape;
+  const std::int64_t tokens = b.setting.local_tokens(batch);
+  const std::int64_t values = b.setting.rows(tokens) * t.hidden_size;
+  saved.add_norm(t.norm, "attention norm input", values);
+  // Gathered again for the weight gradient.
+  if (!rerun.input_norm) saved.add_operand("qkv input", values);
+  add_adapter(saved, b, t.adapters.qkv, "qkv input", values, tokens);
+  if (t.recurrence) {
+    add_recurrence(saved, b, tokens);
+  } else {
+    if (t.latent) add_latents(saved, b, tokens, rerun);
+    if (t.qk_norm || t.qk_norm_per_head)
+      saved.add_norm(t.norm, "qk-norm input",
+                     tokens * b.shard.q() + keys_of(b, batch) * b.shard.kv());
+    add_attention(saved, b, batch, rerun);
+    if (b.shard.gate) {
+      saved.add("attention gate", tokens * b.shard.q(), kBf16);
+      saved.add("gated attention output", tokens * b.shard.context(), kBf16);
+    }
+  }
+  add_adapter(saved, b, t.adapters.output, "", 0, tokens);  // flash attention kept its output
+  if (t.post_norms) saved.add_norm(t.norm, "post-attention norm input", values);
+  saved.add_branch(t, values);
+}
+
 std::vector<SavedTensor> whole_block(const Block& b, const TokenBatch& batch, const Rerun& rerun) {
   const Transformer& t = b.shape;
   const LayerSetting& s = b.setting;
@@ -155,18 +205,8 @@ std::vector<SavedTensor> whole_block(const Block& b, const TokenBatch& batch, co
     saved.add("join norm inputs", 2 * values, kBf16);
     saved.add_if(s.trained, "join input", 2 * values, kBf16);
   }
-  saved.add_norm(t.norm, "attention norm input", values);
-  // Gathered again for the weight gradient.
-  if (!rerun.input_norm) saved.add_operand("qkv input", values);
-  add_adapter(saved, b, t.adapters.qkv, "qkv input", values, tokens);
-  if (t.latent) add_latents(saved, b, tokens, rerun);
-  if (t.qk_norm || t.qk_norm_per_head)
-    saved.add_norm(t.norm, "qk-norm input",
-                   tokens * b.shard.q() + keys_of(b, batch) * b.shard.kv());
-  add_attention(saved, b, batch, rerun);
-  add_adapter(saved, b, t.adapters.output, "", 0, tokens);  // flash attention kept its output
-  if (t.post_norms) saved.add_norm(t.norm, "post-attention norm input", values);
-  saved.add_branch(t, values);
+  if (t.has_mixer) add_mixer(saved, b, batch, rerun);
+  if (!t.has_mlp) return saved.take();
   saved.begin_second_half();
   if (!t.parallel_residual) saved.add_norm(t.norm, "mlp norm input", values);
   add_mlp(saved, b, tokens, rerun);
@@ -217,6 +257,11 @@ Bytes block_gradients(const Block& b, const TokenBatch& batch) {
   const std::int64_t matrices = b.shape.gated_mlp ? 2 : 1;  // behind the activation
   const std::int64_t gathered = s.sequence_parallel ? tokens * h : 0;
   std::int64_t inner = tokens * b.shard.mlp, weights = matrices * h * b.shard.mlp, routed = 0;
+  if (!b.shape.has_mlp) {
+    const Linear input = b.input();
+    inner = tokens * input.outputs;
+    weights = h * input.outputs;
+  }
   if (b.shape.experts.num_experts > 0) {  // routed rows beside the tokens
     const ExpertShard x(b, tokens);
     inner = x.rows * x.width;
@@ -225,6 +270,12 @@ Bytes block_gradients(const Block& b, const TokenBatch& batch) {
   }
   std::int64_t values = s.rows(tokens) * h + routed + std::max(gathered + inner, matrices * inner);
   if (s.trained && s.software.grad_accumulation_bytes_per_parameter > 0) values += weights;
+  // While a recurrence goes back: gradients of its inputs, w and u, states of chunks and theirs.
+  if (const Recurrence& r = b.shard.recurrence)
+    values = std::max(values, s.rows(tokens) * h + tokens * r.projected() +
+                                  tokens * r.num_value_heads *
+                                      (4 * r.key_head_dim + 3 * r.value_head_dim +
+                                       2 * r.key_head_dim * r.value_head_dim / r.chunk_size));
   if (s.image_gradient) values += b.keys(batch) * h;
   return s.activation(values);
 }

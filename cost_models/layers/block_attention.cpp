@@ -110,6 +110,11 @@ std::vector<SequenceGroup> chunked(const TokenBatch& batch, std::int64_t chunk) 
 std::vector<TimedKernel> attention_forward(const Block& b, const TokenBatch& batch) {
   KernelList list(b.setting);
   const std::int64_t tokens = b.setting.local_tokens(batch);
+  if (!b.shape.has_mixer) return {};
+  if (b.shape.recurrence) {
+    recurrence_forward(list, b, batch);
+    return list.take();
+  }
   if (b.setting.software.flash_attention) {
     // q, k and v out of the joint tensor and into the layout of the kernel, then stacked, and its
     // output back; unless the kernel takes strided views.
@@ -133,8 +138,12 @@ std::vector<TimedKernel> attention_forward(const Block& b, const TokenBatch& bat
 
 std::vector<TimedKernel> attention_backward(const Block& b, const TokenBatch& batch) {
   KernelList list(b.setting);
-  if (!b.setting.has_backward()) return {};
+  if (!b.setting.has_backward() || !b.shape.has_mixer) return {};
   const std::int64_t tokens = b.setting.local_tokens(batch);
+  if (b.shape.recurrence) {
+    recurrence_backward(list, b, batch);
+    return list.take();
+  }
   if (b.setting.software.flash_attention) {
     const bool copies = !b.setting.software.fused_kernels && !b.setting.software.strided_attention;
     if (copies)

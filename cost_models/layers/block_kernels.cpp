@@ -11,7 +11,8 @@ struct BlockLinears {
   Linear qkv, output, up, down;
 
   explicit BlockLinears(const Block& b)
-      : qkv{"qkv", "qkv input gradient", "qkv weight gradient", b.shape.hidden_size, b.shard.qkv()},
+      : qkv{"qkv", "qkv input gradient", "qkv weight gradient", b.shape.hidden_size,
+            b.shard.recurrence ? b.shard.recurrence.projected() : b.shard.qkv()},
         output{"attention output", "attention output input gradient",
                "attention output weight gradient", b.shard.context(), b.shape.hidden_size},
         up{"mlp up", "mlp up input gradient", "mlp up weight gradient", b.shape.hidden_size,
@@ -38,8 +39,9 @@ std::int64_t quantised_weights(const Block& b) {
     for (const Linear* l : list) n += l->inputs * l->outputs;
     return n;
   };
-  std::int64_t n = b.shape.latent ? latent_weights(b) + of({&linears.output})
-                                  : of({&linears.qkv, &linears.output});
+  std::int64_t n = !b.shape.has_mixer ? 0
+                   : b.shape.latent   ? latent_weights(b) + of({&linears.output})
+                                      : of({&linears.qkv, &linears.output});
   if (b.shape.experts.num_experts == 0) return n + of({&linears.up, &linears.down});
   const ExpertShard x(b, 1);
   const ExpertLinears experts(b);
@@ -111,6 +113,15 @@ void sum_branches(KernelList& list, const Block& b, const Linear& down, std::int
 
 bool gate_apart(const Block& b) { return b.shape.gated_mlp && !b.setting.software.joint_gate_up; }
 
+// What attention gave, times the sigmoid of the gate.
+void attention_gate(KernelList& list, const Block& b, std::int64_t tokens, bool backward) {
+  const std::int64_t values = tokens * b.shard.context();
+  if (backward)
+    list.elementwise("attention gate backward", values, 5 * kBf16);
+  else
+    list.elementwise("attention gate", values, 3 * kBf16);
+}
+
 std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens, std::int64_t keys) {
   const Transformer& t = b.shape;
   const LayerSetting& s = b.setting;
@@ -118,7 +129,12 @@ std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens, s
   list.in_graph(s.software.cuda_graph_attention);
   if (s.quantises_weights) list.quantise("quantise weights", quantised_weights(b), 1);
   if (t.joins_next_token) join_forward(list, b, tokens);
+  if (!t.has_mixer) return list.take();
   norm_forward(list, s, t.norm, s.rows(tokens), t.hidden_size);
+  if (t.recurrence) {
+    recurrent_forward(list, b, tokens);
+    return list.take();
+  }
   if (t.latent) {
     latent_forward(list, b, tokens);
     return list.take();
@@ -147,13 +163,18 @@ std::vector<TimedKernel> after_attention(const Block& b, std::int64_t tokens) {
   const std::int64_t rows = s.rows(tokens);
   KernelList list(s);
   list.in_graph(s.software.cuda_graph_attention);
-  if (b.shard.whole_attention || t.parallel_residual)
+  if (t.recurrence) gated_norm_forward(list, b, tokens);
+  if (t.attention_gate && t.has_mixer && !t.recurrence) attention_gate(list, b, tokens, false);
+  if (!t.has_mixer) {
+  } else if (b.shard.whole_attention || t.parallel_residual) {
     // A rank goes on with its rows of a complete result, or has the sum over ranks made later.
     whole_forward(list, s, linears.output, tokens);
-  else
+  } else {
     row_forward(list, s, linears.output, tokens);
-  if (t.post_norms) norm_forward(list, s, t.norm, rows, t.hidden_size);
-  if (!t.parallel_residual) residual_forward(list, s, t, rows);
+  }
+  if (t.post_norms && t.has_mixer) norm_forward(list, s, t.norm, rows, t.hidden_size);
+  if (!t.parallel_residual && t.has_mixer) residual_forward(list, s, t, rows);
+  if (!t.has_mlp) return list.take();
   list.in_graph(s.software.cuda_graph_router && t.experts.num_experts > 0);
   if (!t.shared_norm) norm_forward(list, s, t.norm, rows, t.hidden_size);
   if (t.experts.num_experts > 0)
@@ -172,9 +193,10 @@ std::vector<TimedKernel> backward_after(const Block& b, std::int64_t tokens) {
   const std::int64_t rows = s.rows(tokens);
   KernelList list(s);
   if (s.quantises_weights) list.quantise("quantise weights", quantised_weights(b), 1);
-  residual_backward(list, s, t, rows);
-  if (t.post_norms) norm_backward(list, s, t.norm, rows, t.hidden_size);
-  if (t.experts.num_experts > 0) {
+  if (t.has_mlp) residual_backward(list, s, t, rows);
+  if (t.post_norms && t.has_mlp) norm_backward(list, s, t.norm, rows, t.hidden_size);
+  if (!t.has_mlp) {
+  } else if (t.experts.num_experts > 0) {
     experts_backward(list, b, tokens);
   } else {
     row_backward(list, s, linears.down, tokens);
@@ -185,12 +207,15 @@ std::vector<TimedKernel> backward_after(const Block& b, std::int64_t tokens) {
       list.elementwise("sum of input gradients", rows * t.hidden_size, kBf16 + kBf16 + kBf16);
     }
   }
-  if (!t.shared_norm) norm_backward(list, s, t.norm, rows, t.hidden_size);
+  if (t.has_mlp && !t.shared_norm) norm_backward(list, s, t.norm, rows, t.hidden_size);
   list.in_graph(s.software.cuda_graph_attention);
-  fork_backward(list, t, rows);
+  if (t.has_mlp && (t.has_mixer || s.input_gradient)) fork_backward(list, t, rows);
+  if (!t.has_mixer) return list.take();
   if (!t.parallel_residual) residual_backward(list, s, t, rows);
   if (t.post_norms) norm_backward(list, s, t.norm, rows, t.hidden_size);
   row_backward(list, s, linears.output, tokens);
+  if (t.recurrence) gated_norm_backward(list, b, tokens);
+  if (t.attention_gate && !t.recurrence) attention_gate(list, b, tokens, true);
   return list.take();
 }
 
@@ -206,6 +231,14 @@ std::vector<TimedKernel> backward_before(const Block& b, std::int64_t tokens, st
     if (t.joins_next_token) join_backward(list, b, tokens);
     return list.take();
   };
+  if (!t.has_mixer) {
+    if (t.joins_next_token) join_backward(list, b, tokens);
+    return list.take();
+  }
+  if (t.recurrence) {
+    recurrent_backward(list, b, tokens);
+    return norm_and_fork();
+  }
   if (t.latent) {
     latent_backward(list, b, tokens);
     return norm_and_fork();
@@ -233,6 +266,8 @@ std::vector<TimedKernel> backward_before(const Block& b, std::int64_t tokens, st
 
 }  // namespace
 
+Linear Block::input() const { return BlockLinears(*this).qkv; }
+
 void mlp_forward(KernelList& list, const Block& b, std::int64_t tokens) {
   const LayerSetting& s = b.setting;
   const BlockLinears linears(b);
@@ -251,7 +286,18 @@ BlockShard::BlockShard(const Transformer& t, std::int64_t tp)
       head_dim(t.head_dim),
       mlp(ceil_div(t.intermediate_size, tp)),
       value_dim(t.head_dim),
-      whole_attention(t.replicates_attention(tp)) {
+      whole_attention(t.replicates_attention(tp)),
+      gate(t.attention_gate && !t.recurrence),
+      recurrence(t.recurrence) {
+  if (recurrence) {
+    whole_attention = false;
+    recurrence.num_value_heads = ceil_div(recurrence.num_value_heads, tp);
+    recurrence.num_key_heads = ceil_div(recurrence.num_key_heads, tp);
+    heads = kv_heads = recurrence.num_value_heads;
+    head_dim = recurrence.key_head_dim;
+    value_dim = recurrence.value_head_dim;
+    return;
+  }
   if (t.latent) {
     head_dim = t.latent.qk_nope_head_dim + t.latent.qk_rope_head_dim;
     value_dim = t.latent.v_head_dim;

@@ -6,7 +6,8 @@
 //         all-reduce | reduce-scatter, residual
 //
 // Latent attention (latent_attention.cpp) has its own way to q, k and v, experts
-// (expert_kernels.cpp) stand in place of mlp up to mlp down. Gemma's norms at the ends of branches
+// (expert_kernels.cpp) stand in place of mlp up to mlp down, a recurrence (recurrent_kernels.cpp) in
+// place of qkv to ATTENTION. Blocks of hybrid models have only one of both halves. Gemma's norms at the ends of branches
 // come before each residual. Cross-attention (cross_attention.cpp) makes keys and values of image
 // tokens. Where attention and MLP are parallel, both start from the block's input, and what they
 // make is summed over ranks and added to the stream once.
@@ -28,12 +29,14 @@ struct BlockShard {
   std::int64_t heads = 0, kv_heads = 0, head_dim = 0, mlp = 0;
   std::int64_t value_dim = 0;  // of a head's values; head_dim but with latent attention
   bool whole_attention = false;
+  bool gate = false;        // as wide as the queries, made with them
+  Recurrence recurrence{};  // in attention's place: its heads on one rank
 
   BlockShard(const Transformer& shape, std::int64_t tp);
   std::int64_t q() const { return heads * head_dim; }
   std::int64_t kv() const { return kv_heads * head_dim; }
   std::int64_t key_value() const { return kv_heads * (head_dim + value_dim); }
-  std::int64_t qkv() const { return q() + key_value(); }
+  std::int64_t qkv() const { return (gate ? 2 : 1) * q() + key_value(); }
   std::int64_t context() const { return heads * value_dim; }
   // Of a kernel with the same FLOPs and bytes whose values are as wide as its keys.
   std::int64_t even_head_dim() const { return (head_dim + value_dim) / 2; }
@@ -45,6 +48,9 @@ struct Block {
   BlockShard shard;
 
   Block(const Transformer& t, const LayerSetting& s) : shape(t), setting(s), shard(t, s.tp()) {}
+
+  // The matrix that makes all of queries, keys, values and gates.
+  Linear input() const;
 
   // Image tokens that it makes keys of.
   std::int64_t keys(const TokenBatch& batch) const {
@@ -76,6 +82,16 @@ void latent_backward(KernelList& list, const Block& block, std::int64_t tokens);
 // From the block's normalised input to q, and from image tokens to k and v.
 void cross_forward(KernelList& list, const Block& block, std::int64_t tokens, std::int64_t keys);
 void cross_backward(KernelList& list, const Block& block, std::int64_t tokens, std::int64_t keys);
+
+// A recurrence: from the block's normalised input to what its chunks are made of, the chunks, and
+// the norm behind them.
+void recurrent_forward(KernelList& list, const Block& block, std::int64_t tokens);
+void recurrent_backward(KernelList& list, const Block& block, std::int64_t tokens);
+void recurrence_forward(KernelList& list, const Block& block, const TokenBatch& batch);
+void recurrence_backward(KernelList& list, const Block& block, const TokenBatch& batch);
+void gated_norm_forward(KernelList& list, const Block& block, std::int64_t tokens);
+void gated_norm_backward(KernelList& list, const Block& block, std::int64_t tokens);
+ChunkedScan chunked_scan(const Recurrence& recurrence, const TokenBatch& batch, bool backward);
 
 // What one rank has to do with a block's experts (expert_kernels.cpp).
 struct ExpertShard {

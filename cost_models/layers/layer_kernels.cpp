@@ -78,6 +78,10 @@ void KernelList::attention(std::string_view name, const Attention& attention) {
   add(name, false, costs_.attention(attention), attention.flops());
 }
 
+void KernelList::chunked_scan(std::string_view name, const ChunkedScan& scan) {
+  add(name, false, costs_.chunked_scan(scan), scan.products);
+}
+
 void KernelList::memory(std::string_view name, MemoryOp op, std::int64_t rows,
                         std::int64_t row_length, Traffic bytes_per_value) {
   if (bytes_per_value.cast && activation_bytes_ == kFp32) return;

@@ -102,6 +102,7 @@ class KernelList {
   // one from Python (an estimate).
   void grouped_gemm(std::string_view name, Gemm gemm, bool one_launch);
   void attention(std::string_view name, const Attention& attention);
+  void chunked_scan(std::string_view name, const ChunkedScan& scan);
   void memory(std::string_view name, MemoryOp op, std::int64_t rows, std::int64_t row_length,
               Traffic bytes_per_value);
   // bytes_per_value: all that is read and written for each of `values`.

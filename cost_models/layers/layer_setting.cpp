@@ -57,7 +57,14 @@ bool gradients_end_early(const Model& model) {
 }
 
 void check_heads(const std::string& name, const Transformer& t, int tp) {
-  if (t.uneven_heads != UnevenHeads::refuse || t.num_attention_heads % tp == 0) return;
+  const Recurrence& r = t.recurrence;
+  if (!t.has_mixer) return;
+  if (r && (r.num_key_heads % tp != 0 || r.num_value_heads % tp != 0))
+    throw UserError("", "tensor_model_parallel_size",
+                    fmt::format("{} key heads and {} value heads of the recurrence of {} do not "
+                                "divide by {}",
+                                r.num_key_heads, r.num_value_heads, name, tp));
+  if (r || t.uneven_heads != UnevenHeads::refuse || t.num_attention_heads % tp == 0) return;
   throw UserError("", "uneven_heads",
                   fmt::format("{} attention heads of {} do not divide by "
                               "tensor_model_parallel_size {}; set uneven_heads or change it",

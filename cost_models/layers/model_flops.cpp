@@ -24,6 +24,13 @@ Passes passes_of(const Model& model, const Layer& layer) {
           backward ? 3.0 : 1.0, 1.0 + (images ? 1.0 : 0.0) + (trained(model, layer) ? 1.0 : 0.0)};
 }
 
+// Of a recurrence token by token, as a model and not its kernels have it: the state is written to
+// and read from (4 K V), and read before it is written by the delta rule (2 K V).
+Flops recurrence_flops(const Recurrence& r, const TokenBatch& batch) {
+  const std::int64_t state = r.num_value_heads * r.key_head_dim * r.value_head_dim;
+  return {static_cast<double>(batch.tokens()) * static_cast<double>((r.delta() ? 6 : 4) * state)};
+}
+
 Flops attention_flops(const Transformer& t, std::vector<SequenceGroup> sequences) {
   const Attention whole{std::move(sequences),
                         t.num_attention_heads,
@@ -53,6 +60,8 @@ Flops layer_flops(const Model& model, const Layer& layer, const TokenBatch& batc
     Flops flops = product(batch.tokens(), values);
     if (t.cross_attention)
       flops += products(passes.image_products, batch.cross_keys(), cross_values(t));
+    if (!t.has_mixer) return flops;
+    if (t.recurrence) return flops + recurrence_flops(t.recurrence, batch) * passes.attention;
     return flops + attention_flops(t, chunked(batch, t.attention_chunk_size)) * passes.attention;
   }
   if (layer.kind != LayerKind::projector) return product(batch.tokens(), values);

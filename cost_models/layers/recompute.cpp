@@ -13,12 +13,12 @@ Rerun rerun_of(const Block& b, Recompute recompute) {
   const auto asked = [&](RecomputeModule m) { return software.recompute_modules.has(m); };
   const bool experts = b.shape.experts.num_experts > 0;
   const bool latent = static_cast<bool>(b.shape.latent);
-  r.attention = asked(RecomputeModule::core_attn) &&
+  r.attention = b.shape.has_mixer && !b.shape.recurrence && asked(RecomputeModule::core_attn) &&
                 (!software.flash_attention || software.recompute_flash_attention);
   r.input_norm = latent && asked(RecomputeModule::layernorm);
   r.up_projections = latent && asked(RecomputeModule::mla_up_proj);
   r.mlp_norm = experts && asked(RecomputeModule::layernorm);
-  r.mlp = !experts && asked(RecomputeModule::mlp);
+  r.mlp = b.shape.has_mlp && !experts && asked(RecomputeModule::mlp);
   r.experts = experts && asked(RecomputeModule::moe);
   r.expert_activation = experts && asked(RecomputeModule::moe_act);
   r.shared_experts = experts && asked(RecomputeModule::shared_experts);

@@ -10,10 +10,11 @@ namespace {
 
 // Layers that no block here has.
 const char* unknown_layers(const std::string& type) {
-  for (const char* part : {"mamba", "jamba", "zamba", "bamba", "falcon_h1", "nemotron_h",
-                           "granitemoehybrid", "plamo2"})
-    if (type.find(part) != std::string::npos) return "state-space layers (Mamba)";
-  for (const char* part : {"qwen3_next", "qwen3_5", "kimi_linear", "olmo_hybrid"})
+  for (const char* part :
+       {"mamba", "jamba", "zamba", "bamba", "falcon_h1", "granitemoehybrid", "plamo2"})
+    if (type.find(part) != std::string::npos)
+      return "state-space layers (Mamba, other than Nemotron-H's and Mamba-2's)";
+  for (const char* part : {"kimi_linear", "olmo_hybrid"})
     if (type.find(part) != std::string::npos) return "linear attention (gated delta nets)";
   for (const char* part : {"rwkv", "minimax", "lfm2", "recurrent_gemma"})
     if (type.find(part) != std::string::npos) return "recurrent, linear or convolutional layers";

@@ -8,8 +8,6 @@
 namespace mllmsim::scenarios {
 namespace {
 
-constexpr std::int64_t kMostLayers = 10'000;
-
 // What a family has beyond numbers and flags.
 using Rest = void (*)(ConfigObject&, PartTable&);
 
@@ -258,6 +256,9 @@ const std::vector<Rename> kGpt2Numbers = {
     {"hidden_size", "n_embd"},         {"num_hidden_layers", "n_layer"},
     {"num_attention_heads", "n_head"}, {"intermediate_size", "n_inner"},
     {"vocab_size", "vocab_size"},      {"max_position_embeddings", "n_positions"}};
+const std::vector<Rename> kMambaNumbers = {{"hidden_size", "hidden_size"},
+                                           {"num_hidden_layers", "num_hidden_layers"},
+                                           {"vocab_size", "vocab_size"}};
 const std::vector<Rename> kFalconNumbers = {{"hidden_size", "hidden_size"},
                                             {"num_hidden_layers", "num_hidden_layers"},
                                             {"num_attention_heads", "num_attention_heads"},
@@ -304,6 +305,9 @@ std::vector<TextFamily> all_families() {
       swiglu("qwen2_moe", qkv_bias, {{"qkv_bias", "qkv_bias"}}, qwen2_moe_rest),
       swiglu("qwen3_moe", head_norms, attention_bias, qwen3_moe_rest),
       swiglu("qwen3_vl_moe_text", head_norms, attention_bias, qwen3_vl_moe_rest),
+      swiglu("qwen3_next", head_norms, attention_bias, qwen3_next_rest, {{"head_dim", 256}}),
+      swiglu("qwen3_5_text", head_norms, attention_bias, qwen3_5_rest, {{"head_dim", 256}}),
+      swiglu("qwen3_5_moe_text", head_norms, attention_bias, qwen3_5_moe_rest, {{"head_dim", 256}}),
       swiglu("mixtral", {}, {}, mixtral_rest),
       swiglu("gpt_oss", {{"qkv_bias", true}, {"linear_bias", true}}, attention_bias, gpt_oss_rest,
              {{"head_dim", 64}, {"num_key_value_heads", 8}}),
@@ -336,6 +340,27 @@ std::vector<TextFamily> all_families() {
        {{"tie_word_embeddings", "tie_word_embeddings"}},
        {},
        gpt2_rest},
+      {"nemotron_h",  // its attention has no positions at all
+       "rms_norm",
+       {{"qkv_bias", false}, {"linear_bias", false}, {"rotary", true}},
+       kLlamaNumbers,
+       {{"qkv_bias", "attention_bias"},
+        {"linear_bias", "mlp_bias"},
+        {"tie_word_embeddings", "tie_word_embeddings"}},
+       {{"hidden_size", 4096},
+        {"num_attention_heads", 32},
+        {"num_key_value_heads", 8},
+        {"head_dim", 128},
+        {"intermediate_size", 21504},
+        {"vocab_size", 131072}},
+       nemotron_h_rest},
+      {"mamba2",
+       "rms_norm",
+       {{"qkv_bias", false}, {"linear_bias", false}, {"rotary", true}},
+       kMambaNumbers,
+       {{"tie_word_embeddings", "tie_word_embeddings"}},
+       {{"hidden_size", 4096}, {"num_hidden_layers", 64}, {"vocab_size", 32768}},
+       mamba2_rest},
       {"gpt_neox",
        "layer_norm",
        {{"qkv_bias", true}, {"linear_bias", true}, {"rotary", true}},

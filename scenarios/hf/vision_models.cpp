@@ -118,7 +118,8 @@ void qwen2_5_vl_vision(ConfigObject& config, PartTable& out) {
       config.numbers("fullatt_block_indexes").value_or(std::vector<std::int64_t>{7, 15, 23, 31}));
 }
 
-void qwen3_vl_vision(ConfigObject& config, PartTable& out) {
+// Of Qwen3.5: Qwen3-VL's without features of earlier blocks.
+void qwen3_5_vision(ConfigObject& config, PartTable& out) {
   qwen_vision(config, out, 16);
   set_flags(out, "layer_norm", {{"qkv_bias", true}, {"linear_bias", true}});
   out.set("num_hidden_layers", config.number("depth").value_or(27));
@@ -126,6 +127,10 @@ void qwen3_vl_vision(ConfigObject& config, PartTable& out) {
   out.set("hidden_size", config.number("hidden_size").value_or(1152));
   out.set("intermediate_size", config.number("intermediate_size").value_or(4304));
   out.set("position_embeddings", config.number("num_position_embeddings").value_or(2304));
+}
+
+void qwen3_vl_vision(ConfigObject& config, PartTable& out) {
+  qwen3_5_vision(config, out);
   const auto layers =
       config.numbers("deepstack_visual_indexes").value_or(std::vector<std::int64_t>{8, 16, 24});
   if (!layers.empty()) out.set("deepstack_features", static_cast<std::int64_t>(layers.size()));
@@ -191,6 +196,10 @@ constexpr VisionFamily kFamilies[] = {
     {"qwen3_vl_vision", qwen3_vl_vision},
     {"qwen3_vl_moe", qwen3_vl_vision},
     {"qwen3_vl_moe_vision", qwen3_vl_vision},
+    {"qwen3_5", qwen3_5_vision},
+    {"qwen3_5_vision", qwen3_5_vision},
+    {"qwen3_5_moe", qwen3_5_vision},
+    {"qwen3_5_moe_vision", qwen3_5_vision},
     {"glm4v_moe", glm4v_vision},
     {"glm4v_moe_vision", glm4v_vision},
     {"moonvit", moonvit},

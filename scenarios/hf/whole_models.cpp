@@ -197,6 +197,8 @@ constexpr WholeFamily kWhole[] = {
     {"qwen2_5_vl", "qwen2_5_vl_text", "qwen2_5_vl", qwen2_vl},
     {"qwen3_vl", "qwen3_vl_text", "qwen3_vl", qwen3_vl},
     {"qwen3_vl_moe", "qwen3_vl_moe_text", "qwen3_vl_moe", qwen3_vl},
+    {"qwen3_5", "qwen3_5_text", "qwen3_5", qwen3_vl},
+    {"qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_moe", qwen3_vl},
     {"gemma3", "gemma3_text", "siglip_vision_model", gemma3},
     {"glm4v_moe", "glm4v_moe_text", "glm4v_moe", glm4v},
     {"kimi_vl", "deepseek_v3", "moonvit", kimi_vl},

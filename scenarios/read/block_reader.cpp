@@ -110,12 +110,67 @@ void read_adapters(TableReader& reader, Transformer& t, Problems& problems) {
                  "\"output\", \"up\" and \"down\" are");
 }
 
+void read_recurrence(TableReader& reader, Transformer& t, Problems& problems) {
+  const Node* written = reader.find("recurrence");
+  if (!written) return;
+  if (!t.causal) reader.problem("recurrence", "is of an llm; an encoder has attention");
+  TableReader table(*written, reader.full_key("recurrence"), problems);
+  Recurrence& r = t.recurrence;
+  table.require("rule", r.rule);
+  table.require("num_value_heads", r.num_value_heads, kWidth);
+  r.num_key_heads = r.num_value_heads;
+  table.read("num_key_heads", r.num_key_heads, kWidth);
+  table.require("key_head_dim", r.key_head_dim, kWidth);
+  table.require("value_head_dim", r.value_head_dim, kWidth);
+  table.read("conv_kernel", r.conv_kernel, {1, 1000});
+  if (!table.has("chunk_size")) r.chunk_size = r.delta() ? 64 : 128;
+  table.read("chunk_size", r.chunk_size, {16, 1024});
+  if (r.num_key_heads > 0 && r.num_value_heads % r.num_key_heads != 0)
+    table.problem("num_key_heads", fmt::format("expected a divisor of num_value_heads {}, found {}",
+                                               r.num_value_heads, r.num_key_heads));
+}
+
+// A letter for each layer of a hybrid model, as Megatron-Core and Nemotron-H have it.
+std::string read_pattern(TableReader& reader, const Transformer& t) {
+  std::string pattern;
+  if (!reader.read("hybrid_override_pattern", pattern)) return pattern;
+  const auto refuse = [&](std::string why) {
+    reader.problem("hybrid_override_pattern", std::move(why));
+    pattern.clear();
+  };
+  if (pattern.find_first_not_of("M*-E") != std::string::npos)
+    refuse("expected a letter for each layer: M (recurrence), * (attention), - (MLP), E (experts)");
+  else if (static_cast<std::int64_t>(pattern.size()) != t.num_hidden_layers)
+    refuse(fmt::format("expected a letter for each of {} layers, found {}", t.num_hidden_layers,
+                       pattern.size()));
+  else if (pattern.find('M') != std::string::npos && !t.recurrence)
+    refuse("M needs recurrence");
+  else if (pattern.find('E') != std::string::npos && !reader.has("num_experts"))
+    refuse("E needs num_experts");
+  else if (t.parallel_residual || t.latent)
+    refuse("is not modelled with parallel_residual or latent attention");
+  return pattern;
+}
+
+// What of it differs between blocks.
+struct Traits {
+  bool full = false, dense = false, next = false, cross = false, gated = false;
+  bool recurrent = false, mixer = true, mlp = true;
+
+  auto operator<=>(const Traits&) const = default;
+};
+
 // Which blocks differ from each other, and how.
 struct LayerRules {
   std::vector<std::int64_t> full_attention, mlp_only, cross_attention, gated;
+  std::string pattern;
   std::int64_t first_dense = 0, sparse_step = 1;
 
   bool full(std::int64_t i) const { return contains(full_attention, i); }
+  bool is(std::int64_t i, char letter) const {
+    return static_cast<std::size_t>(i) < pattern.size() &&
+           pattern[static_cast<std::size_t>(i)] == letter;
+  }
   bool dense(std::int64_t i) const {
     return i < first_dense || contains(mlp_only, i) || (i + 1) % sparse_step != 0;
   }
@@ -126,8 +181,10 @@ LayerRules read_rules(TableReader& reader, const Transformer& t) {
   const Range layer{0, kLayers.max};
   const bool windows = t.sliding_window > 0 || t.attention_chunk_size > 0;
   reader.read("full_attention_layers", rules.full_attention, layer);
-  if (!windows && reader.has("full_attention_layers"))
-    reader.problem("full_attention_layers", "needs sliding_window or attention_chunk_size");
+  if (!windows && !t.recurrence && reader.has("full_attention_layers"))
+    reader.problem("full_attention_layers",
+                   "needs sliding_window, attention_chunk_size or recurrence");
+  rules.pattern = read_pattern(reader, t);
   reader.read("cross_attention_layers", rules.cross_attention, layer);
   if (!t.causal && reader.has("cross_attention_layers"))
     reader.problem("cross_attention_layers", "is of an llm; an encoder has a resampler");
@@ -138,15 +195,71 @@ LayerRules read_rules(TableReader& reader, const Transformer& t) {
   return rules;
 }
 
+Traits traits_of(const Transformer& all, const LayerRules& rules, std::int64_t i) {
+  Traits traits;
+  traits.next = i >= all.num_hidden_layers;
+  if (traits.next) return traits;
+  const bool windows = all.sliding_window > 0 || all.attention_chunk_size > 0;
+  traits.full = windows && rules.full(i);
+  traits.cross = contains(rules.cross_attention, i);
+  traits.gated = traits.cross || contains(rules.gated, i);
+  if (rules.pattern.empty()) {
+    traits.dense = all.experts.num_experts > 0 && rules.dense(i);
+    traits.recurrent = all.recurrence && !rules.full(i);
+    return traits;
+  }
+  traits.recurrent = rules.is(i, 'M');
+  traits.mixer = traits.recurrent || rules.is(i, '*');
+  traits.mlp = !traits.mixer;
+  traits.dense = !rules.is(i, 'E');
+  return traits;
+}
+
+Transformer kind_of(const Transformer& all, const Traits& traits) {
+  Transformer kind = all;
+  if (traits.full) kind.sliding_window = kind.attention_chunk_size = 0;
+  if (traits.dense) kind.experts = {};
+  kind.joins_next_token = traits.next;
+  kind.gated_branches = traits.gated;
+  if (traits.cross) {
+    kind.cross_attention = kind.qk_norm_per_head = true;
+    kind.qk_norm = false;
+    kind.sliding_window = kind.attention_chunk_size = 0;
+  }
+  if (traits.recurrent)
+    kind.latent = {};
+  else
+    kind.recurrence = {};
+  kind.has_mixer = traits.mixer;
+  kind.has_mlp = traits.mlp;
+  if (!traits.mlp) {
+    kind.intermediate_size = 0;
+    kind.adapters.up = kind.adapters.down = false;
+  }
+  if (!traits.mixer) kind.adapters.qkv = kind.adapters.output = false;
+  return kind;
+}
+
 }  // namespace
 
 bool read_blocks(TableReader& reader, Transformer& t, OtherBlocks& others, std::int64_t more_layers,
                  Problems& problems) {
   reader.require("num_hidden_layers", t.num_hidden_layers, kLayers);
   reader.require("hidden_size", t.hidden_size, kWidth);
-  reader.require("num_attention_heads", t.num_attention_heads, kWidth);
-  reader.require("intermediate_size", t.intermediate_size);
-  read_heads(reader, t);
+  read_recurrence(reader, t, problems);
+  std::string letters = "*-";  // without a pattern, every block has both
+  reader.read("hybrid_override_pattern", letters);
+  if (letters.find('*') != std::string::npos || !t.recurrence) {
+    reader.require("num_attention_heads", t.num_attention_heads, kWidth);
+    read_heads(reader, t);
+  } else {
+    t.num_attention_heads = t.num_key_value_heads = t.recurrence.num_value_heads;
+    t.head_dim = t.recurrence.value_head_dim;
+  }
+  if (!reader.read("intermediate_size", t.intermediate_size) &&
+      letters.find('-') != std::string::npos && !reader.has("intermediate_size"))
+    reader.problem("intermediate_size", "missing");
+  reader.read("attention_gate", t.attention_gate);
   reader.read("gated_mlp", t.gated_mlp);
   reader.read("norm", t.norm);
   reader.read("qk_norm", t.qk_norm);
@@ -180,31 +293,18 @@ bool read_blocks(TableReader& reader, Transformer& t, OtherBlocks& others, std::
     reader.problem("parallel_residual", "is not modelled with experts");
   if (t.latent && !rules.cross_attention.empty())
     reader.problem("cross_attention_layers", "are not modelled with latent attention");
-  std::vector<std::array<bool, 5>> seen;
-  for (std::int64_t i = 0; i < t.num_hidden_layers + more_layers; ++i) {
-    const bool next = i >= t.num_hidden_layers;
-    const bool windows = all.sliding_window > 0 || all.attention_chunk_size > 0;
-    const bool cross = !next && contains(rules.cross_attention, i);
-    const std::array<bool, 5> traits{windows && !next && rules.full(i),
-                                     all.experts.num_experts > 0 && !next && rules.dense(i), next,
-                                     cross, cross || contains(rules.gated, i)};
+  if (t.recurrence && (t.parallel_residual || !rules.cross_attention.empty()))
+    reader.problem("recurrence", "is not modelled with parallel_residual or cross-attention");
+  std::vector<Traits> seen;
+  for (std::int64_t i = 0; i < all.num_hidden_layers + more_layers; ++i) {
+    const Traits traits = traits_of(all, rules, i);
     const auto known = std::find(seen.begin(), seen.end(), traits);
     others.kind_of_layer.push_back(static_cast<std::uint8_t>(known - seen.begin()));
     if (known != seen.end()) continue;
-    Transformer kind = all;
-    if (traits[0]) kind.sliding_window = kind.attention_chunk_size = 0;
-    if (traits[1]) kind.experts = {};
-    kind.joins_next_token = traits[2];
-    kind.gated_branches = traits[4];
-    if (traits[3]) {
-      kind.cross_attention = kind.qk_norm_per_head = true;
-      kind.qk_norm = false;
-      kind.sliding_window = kind.attention_chunk_size = 0;
-    }
     if (seen.empty())
-      t = kind;
+      t = kind_of(all, traits);
     else
-      others.kinds.push_back(kind);
+      others.kinds.push_back(kind_of(all, traits));
     seen.push_back(traits);
   }
   if (others.kinds.empty()) others.kind_of_layer.clear();

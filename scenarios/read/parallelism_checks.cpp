@@ -1,6 +1,8 @@
 // Sizes that divide, schedules that exist.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "scenarios/read/checker.hpp"
 #include "scenarios/read/checks.hpp"
 #include "strategies/run/job_size.hpp"
@@ -143,6 +145,13 @@ void Checker::context_parallel() const {
         fmt::format("a2a gives every cp rank whole heads: {} heads and {} key-value heads do not "
                     "divide by tp x cp = {}",
                     t.num_attention_heads, t.num_key_value_heads, each));
+  if (any_llm_block([&](const Transformer& kind) {
+        return kind.recurrence.num_key_heads % each != 0 ||
+               kind.recurrence.num_value_heads % each != 0;
+      }))
+    add(key, fmt::format("recurrences give every cp rank whole heads: key or value heads do not "
+                         "divide by tp x cp = {}",
+                         each));
   if (job_.strategy == "optimus" || job_.strategy == "omnibal+optimus")
     add(key, fmt::format("{} places encoders by tp, dp and pp alone: expected 1 for cp, found {}",
                          job_.strategy, cp));
@@ -157,12 +166,16 @@ void Checker::tensor_parallel() const {
   all_kinds(job_.model.llm, "model.llm");
 }
 
-// Kinds of block differ in their MLP alone: the widest experts are checked with the first kind.
+// Kinds of block differ in their MLP and in what is in attention's place: all are checked with the
+// first kind.
 void Checker::splits(const std::vector<const Transformer*>& kinds,
                      const std::string& module) const {
   Transformer t = *kinds.front();
-  for (const Transformer* kind : kinds)
+  for (const Transformer* kind : kinds) {
     if (kind->experts.num_experts > 0) t.experts = kind->experts;
+    if (kind->recurrence) t.recurrence = kind->recurrence;
+    t.intermediate_size = std::max(t.intermediate_size, kind->intermediate_size);
+  }
   const std::int64_t tp = job_.parallelism.tensor_model_parallel_size;
   const auto divides = [&](const char* key, std::int64_t size, const char* hint) {
     if (size % tp != 0)
@@ -174,6 +187,8 @@ void Checker::splits(const std::vector<const Transformer*>& kinds,
   if (!job_.parallelism.experts_apart())
     divides("moe_intermediate_size", t.experts.moe_intermediate_size, "");
   divides("shared_expert_intermediate_size", t.experts.shared_expert_intermediate_size, "");
+  divides("recurrence.num_key_heads", t.recurrence.num_key_heads, "");
+  divides("recurrence.num_value_heads", t.recurrence.num_value_heads, "");
   if (t.uneven_heads != UnevenHeads::refuse) return;
   divides("num_attention_heads", t.num_attention_heads, "; see uneven_heads");
   // With fewer KV heads than tp ranks, Megatron gives several ranks the same ones.

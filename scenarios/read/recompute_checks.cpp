@@ -77,6 +77,9 @@ void Checker::precision() const {
   else
     blocks_of(t.num_attention_heads / tp * t.head_dim, "num_attention_heads / tp x head_dim");
   for (const Transformer* kind : block_kinds(t, job_.model.llm.other_blocks))
+    if (kind->recurrence)
+      blocks_of(kind->recurrence.projected() / tp, "recurrence's projection / tp");
+  for (const Transformer* kind : block_kinds(t, job_.model.llm.other_blocks))
     if (kind->experts.num_experts > 0)
       blocks_of(kind->experts.moe_intermediate_size / job_.parallelism.expert_tensor_ranks(),
                 "moe_intermediate_size / etp");

@@ -20,9 +20,11 @@ struct AttentionValues {
 AttentionValues attention_values(const Transformer& t) {
   const std::int64_t h = t.hidden_size, heads = t.num_attention_heads;
   const LatentAttention& l = t.latent;
+  if (!t.has_mixer) return {};
+  if (t.recurrence) return {h * (t.recurrence.projected() + t.recurrence.values()), 0};
   if (!l) {
     const std::int64_t kv_heads = t.num_key_value_heads;
-    return {h * t.head_dim * (2 * heads + 2 * kv_heads), 0};
+    return {h * t.head_dim * ((t.attention_gate ? 3 : 2) * heads + 2 * kv_heads), 0};
   }
   const std::int64_t query = heads * (l.qk_nope_head_dim + l.qk_rope_head_dim);
   const std::int64_t down = h * (l.kv_lora_rank + l.qk_rope_head_dim) + h * l.q_lora_rank;
@@ -31,13 +33,21 @@ AttentionValues attention_values(const Transformer& t) {
   return {down + up + heads * l.v_head_dim * h, down};
 }
 
+// Besides its matrices: the convolution, what decays and offsets each head, the norm.
+std::int64_t small_parameters(const Recurrence& r) {
+  if (r.delta()) return r.conv_kernel * r.convolved() + 2 * r.num_value_heads + r.value_head_dim;
+  return (r.conv_kernel + 1) * r.convolved() + 3 * r.num_value_heads + r.values();
+}
+
 std::int64_t attention_parameters(const Transformer& t) {
   const std::int64_t h = t.hidden_size;
   std::int64_t n = attention_values(t).all;
+  if (!t.has_mixer) return 0;
+  if (t.recurrence) return n + small_parameters(t.recurrence);
   if (t.latent) return n + norm_parameters(t.norm, t.latent.q_lora_rank + t.latent.kv_lora_rank);
   const std::int64_t q = t.num_attention_heads * t.head_dim;
   const std::int64_t kv = t.num_key_value_heads * t.head_dim;
-  if (t.qkv_bias) n += q + 2 * kv;
+  if (t.qkv_bias) n += (t.attention_gate ? 2 : 1) * q + 2 * kv;
   if (t.linear_bias) n += h;
   if (t.qk_norm) n += norm_parameters(t.norm, q) + norm_parameters(t.norm, kv);
   if (t.qk_norm_per_head) n += 2 * norm_parameters(t.norm, t.head_dim);
@@ -58,6 +68,7 @@ std::int64_t routed_parameters(const Transformer& t) {
 std::int64_t mlp_parameters(const Transformer& t) {
   const std::int64_t h = t.hidden_size, in = t.gated_mlp ? 2 : 1;
   const Experts& x = t.experts;
+  if (!t.has_mlp) return 0;
   if (x.num_experts == 0)
     return mlp_values(t, t.intermediate_size) + (t.linear_bias ? in * t.intermediate_size + h : 0);
   return routed_parameters(t) + h * x.num_experts +
@@ -90,8 +101,10 @@ std::int64_t adapter_parameters(const Transformer& t, std::int64_t tp) {
   if (a.lora_rank == 0) return 0;
   const std::int64_t h = t.hidden_size;
   const auto split = [&](std::int64_t n) { return (n + tp - 1) / tp; };
-  const std::int64_t q = t.num_attention_heads * t.head_dim;
-  const std::int64_t qkv = q + 2 * t.num_key_value_heads * t.head_dim;
+  const std::int64_t q = t.recurrence ? t.recurrence.values() : t.num_attention_heads * t.head_dim;
+  const std::int64_t qkv =
+      t.recurrence ? t.recurrence.projected()
+                   : (t.attention_gate ? 2 : 1) * q + 2 * t.num_key_value_heads * t.head_dim;
   const std::int64_t up = (t.gated_mlp ? 2 : 1) * t.intermediate_size;
   std::int64_t values = 0;
   if (a.qkv) values += (t.cross_attention ? 2 : 1) * h + split(qkv);  // keys have their own input

@@ -59,6 +59,38 @@ struct LatentAttention {
   explicit operator bool() const { return kv_lora_rank > 0; }
 };
 
+// A recurrence in attention's place. Each value head has a state of key_head_dim x value_head_dim that
+// keys and values are written to and queries read from, run over a sequence in chunks:
+//   gated_delta  the gated delta rule (Yang et al., arXiv 2412.06464) as Qwen3-Next has it
+//   mamba2       state-space duality (Dao and Gu, arXiv 2405.21060): keys are its B, queries its C,
+//                key heads its groups, a state's keys its state size
+// One matrix makes queries, keys, values, a gate as wide as the values, and one or two numbers for
+// each value head; queries, keys and values go through a convolution over a few tokens. What comes
+// out is normalised, gated and multiplied by the output's matrix.
+enum class RecurrenceRule : std::uint8_t { gated_delta, mamba2 };
+template <>
+struct Names<RecurrenceRule> {
+  static constexpr std::array<std::string_view, 2> list{"gated_delta", "mamba2"};
+};
+
+struct Recurrence {
+  RecurrenceRule rule = RecurrenceRule::gated_delta;
+  std::int64_t num_value_heads = 0;  // 0: attention
+  std::int64_t num_key_heads = 0;
+  std::int64_t key_head_dim = 0, value_head_dim = 0;
+  std::int64_t conv_kernel = 4;
+  std::int64_t chunk_size = 64;
+
+  explicit operator bool() const { return num_value_heads > 0; }
+  bool delta() const { return rule == RecurrenceRule::gated_delta; }
+  std::int64_t keys() const { return num_key_heads * key_head_dim; }
+  std::int64_t values() const { return num_value_heads * value_head_dim; }
+  std::int64_t convolved() const { return 2 * keys() + values(); }
+  std::int64_t projected() const {
+    return convolved() + values() + (delta() ? 2 : 1) * num_value_heads;
+  }
+};
+
 // Low-rank adapters beside frozen matrices (LoRA; DoRA also normalises the sum). One adapter for
 // each matrix that is multiplied at once: qkv is one, gate and up are one.
 struct Adapters {
@@ -90,6 +122,11 @@ struct Transformer {
   // Attention and MLP start from the same stream and are added to it together (GPT-NeoX); with one
   // norm for both (Falcon, Cohere) or one each.
   bool parallel_residual = false, shared_norm = false;
+  // Blocks of hybrid models that are attention (or a recurrence) alone, with neither intermediate_size
+  // nor experts, or an MLP (or experts) alone.
+  bool has_mixer = true, has_mlp = true;
+  // What attention gives is multiplied by a sigmoid of its own projection, as wide as the queries.
+  bool attention_gate = false;
   // Queries of the stream, keys and values of image tokens instead (mllama): neither causal nor
   // rotary.
   bool cross_attention = false;
@@ -103,9 +140,13 @@ struct Transformer {
   bool joins_next_token = false;
   Experts experts{};
   LatentAttention latent{};
+  Recurrence recurrence{};
   Adapters adapters{};
 
-  std::int64_t norms() const { return post_norms ? 4 : shared_norm ? 1 : 2; }
+  std::int64_t norms() const {
+    if (!has_mixer || !has_mlp) return post_norms ? 2 : 1;
+    return post_norms ? 4 : shared_norm ? 1 : 2;
+  }
   bool replicates_attention(std::int64_t tp) const {
     return uneven_heads == UnevenHeads::replicate && num_attention_heads % tp != 0;
   }

@@ -42,17 +42,30 @@ enum class LlmKind : std::uint8_t {
   norms,
   residual,
   adapters,
-  next_token
+  next_token,
+  recurrent,
+  halves
 };
+
+inline Recurrence random_recurrence() {
+  Recurrence r;
+  r.rule = *rc::gen::element(RecurrenceRule::gated_delta, RecurrenceRule::mamba2);
+  r.num_key_heads = *rc::gen::element(16, 32);
+  r.num_value_heads = r.num_key_heads * *rc::gen::element(1, 2);
+  r.key_head_dim = *rc::gen::element(32, 128);
+  r.value_head_dim = *rc::gen::element(32, 64);
+  return r;
+}
 
 // At most one thing in which today's models differ from each other. `whole`: attention is over
 // whole sequences, as context parallelism needs it.
 inline void random_kinds(Llm& llm, bool images, bool whole) {
   using enum LlmKind;
   Transformer& t = llm.blocks;
-  const auto drawn = whole ? *rc::gen::element(plain, norms, residual, adapters, next_token)
-                           : *rc::gen::element(plain, latent, windows, crossing, norms, residual,
-                                               adapters, next_token);
+  const auto drawn =
+      whole ? *rc::gen::element(plain, norms, residual, adapters, next_token, recurrent, halves)
+            : *rc::gen::element(plain, latent, windows, crossing, norms, residual, adapters,
+                                next_token, recurrent, halves);
   Transformer other = t;
   switch (drawn) {
     case plain:
@@ -84,6 +97,16 @@ inline void random_kinds(Llm& llm, bool images, bool whole) {
       t.adapters.up = t.adapters.down = random_bool();
       llm.trained = false;
       return;
+    case recurrent:  // every second block, and gates on the others' attention
+      t.attention_gate = random_bool();
+      t.recurrence = random_recurrence();
+      return add_kind(other, t, llm.other_blocks);
+    case halves:  // a recurrence alone, an MLP alone
+      t.recurrence = random_recurrence();
+      t.has_mlp = false;
+      t.intermediate_size = 0;
+      other.has_mixer = false;
+      return add_kind(other, t, llm.other_blocks);
     case next_token:
       llm.num_nextn_predict_layers = 1;
       ++t.num_hidden_layers;
@@ -159,6 +182,8 @@ inline std::string traits_of(const Model& model) {
   add(t.post_norms, "post-norms");
   add(t.parallel_residual, "parallel");
   add(t.adapters.lora_rank > 0, "adapters");
+  add(static_cast<bool>(t.recurrence), "recurrent");
+  add(!t.has_mlp, "halves");
   for (const Encoder& e : model.encoders) {
     out += "; encoder";
     add(e.trained, "trained");

@@ -308,6 +308,60 @@ void add_others(std::vector<PublishedModel>& out) {
       kUntied));
 }
 
+// Gated delta nets and Mamba-2. Counts are those of the model cards of Megatron-Bridge (of Qwen3.6 and
+// Qwen3.8 half the bytes of their bf16 tensors), of the others' own; all were looked up.
+void add_recurrent(std::vector<PublishedModel>& out) {
+  const std::string qwen_vit =
+      R"("model_type": "qwen3_5", "depth": 27, "hidden_size": 1152, "intermediate_size": 4304,
+         "num_heads": 16, "patch_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 2,
+         "num_position_embeddings": 2304, "deepstack_visual_indexes": [], "out_hidden_size": )";
+  const std::string delta =
+      R"("head_dim": 256, "attn_output_gate": true, "linear_num_key_heads": 16,
+         "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4,
+         "full_attention_interval": 4, "mamba_ssm_dtype": "float32", "mtp_num_hidden_layers": 1,
+         "mtp_use_dedicated_embeddings": false, "partial_rotary_factor": 0.25, "linear_num_value_heads": )";
+  out.push_back(nested("Qwen3.8-27B", 27781427952, "qwen3_5",
+                       decoder("qwen3_5_text", 64, 5120, 24, 4, 17408, 248320, delta + "48"),
+                       qwen_vit + "5120", kUntied));
+  out.push_back(nested(
+      "Qwen3.6-35B-A3B", 35951822704, "qwen3_5_moe",
+      R"("model_type": "qwen3_5_moe_text", "num_hidden_layers": 40, "hidden_size": 2048,
+         "num_attention_heads": 16, "num_key_value_heads": 2, "vocab_size": 248320,
+         "num_experts": 256, "num_experts_per_tok": 8, "moe_intermediate_size": 512,
+         "shared_expert_intermediate_size": 512, )" +
+          delta + "32",
+      R"("model_type": "qwen3_5_moe", )" + qwen_vit.substr(qwen_vit.find("\"depth\"")) + "2048",
+      kUntied));
+  const auto mamba = [](int heads, int head_dim, int chunk) {
+    return fmt::format(
+        R"("head_dim": 128, "mamba_num_heads": {}, "mamba_head_dim": {}, "chunk_size": {},
+           "ssm_state_size": 128, "n_groups": 8, "conv_kernel": 4, "expand": 2,
+           "use_conv_bias": true, "use_bias": false, "mamba_proj_bias": false,
+           "mamba_hidden_act": "silu", "mlp_hidden_act": "relu2", {})",
+        heads, head_dim, chunk, kUntied);
+  };
+  const std::string pattern = R"(, "hybrid_override_pattern": ")";
+  out.push_back(flat("Nemotron-H-8B", 8100852736,
+                     decoder("nemotron_h", 52, 4096, 32, 8, 21504, 131072, mamba(128, 64, 128)) +
+                         pattern + R"(M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-")"));
+  out.push_back(flat("Nemotron-3-Nano-4B", 3973556832,
+                     decoder("nemotron_h", 42, 3136, 40, 8, 12544, 131072, mamba(96, 80, 256)) +
+                         pattern + R"(M-M-M-MM-M-M*-M-M*-M-M-M*-M-M-MM*-MMM-M-M-")"));
+  out.push_back(
+      flat("Nemotron-3.5-Lightning-30B-A3B", 32913266240,
+           decoder("nemotron_h", 52, 2688, 32, 2, 1856, 131072, mamba(64, 64, 128)) + pattern +
+               R"(MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", "n_routed_experts": 128,
+             "n_shared_experts": 1, "moe_intermediate_size": 1856,
+             "moe_shared_expert_intermediate_size": 3712, "num_experts_per_tok": 6,
+             "num_nextn_predict_layers": 1, "mtp_hybrid_override_pattern": "*E")"));
+  out.push_back(flat("Mamba-Codestral-7B", 7285403648,
+                     R"("model_type": "mamba2", "num_hidden_layers": 64, "hidden_size": 4096,
+                        "num_heads": 128, "head_dim": 64, "state_size": 128, "n_groups": 8,
+                        "conv_kernel": 4, "expand": 2, "chunk_size": 256, "use_bias": false,
+                        "use_conv_bias": true, "vocab_size": 32768, "time_step_rank": 256, )" +
+                         kUntied));
+}
+
 }  // namespace
 
 std::vector<PublishedModel> published_models() {
@@ -320,6 +374,7 @@ std::vector<PublishedModel> published_models() {
   add_mllama(out);
   add_parallel(out);
   add_others(out);
+  add_recurrent(out);
   return out;
 }
 

@@ -70,6 +70,43 @@ TEST(WholeModels, Gemma3HasFiveWindowsToOneFullBlockAndPools) {
   EXPECT_TRUE(m.llm.tie_word_embeddings);
 }
 
+TEST(WholeModels, Qwen35HasThreeRecurrencesToOneAttention) {
+  const Model m = model_of(published("Qwen3.8-27B").config);
+  const auto block = [&](std::uint32_t i) { return blocks_of(m, {LayerKind::block, 1, i}); };
+  EXPECT_TRUE(block(2).recurrence);
+  EXPECT_EQ(block(2).recurrence.num_value_heads, 48);
+  EXPECT_FALSE(block(3).recurrence);
+  EXPECT_TRUE(block(3).attention_gate);
+  EXPECT_FALSE(block(64).recurrence);  // of multi-token prediction
+  EXPECT_TRUE(block(64).joins_next_token);
+  EXPECT_EQ(m.encoders.at(0).deepstack_features, 0);
+}
+
+TEST(WholeModels, NemotronHasOneHalfInEachLayer) {
+  const Model m = model_of(published("Nemotron-3.5-Lightning-30B-A3B").config);
+  const auto block = [&](std::uint32_t i) { return blocks_of(m, {LayerKind::block, 0, i}); };
+  EXPECT_TRUE(block(0).recurrence && block(0).has_mixer && !block(0).has_mlp);
+  EXPECT_TRUE(!block(1).has_mixer && block(1).has_mlp && block(1).experts.num_experts == 128);
+  EXPECT_TRUE(!block(5).recurrence && block(5).has_mixer && !block(5).has_mlp);
+  EXPECT_TRUE(block(52).joins_next_token && block(52).has_mixer && block(52).has_mlp);
+}
+
+TEST(WholeModels, RefuseRecurrencesThatAreNotModelled) {
+  const std::string nemotron = published("Nemotron-3-Nano-4B").config;
+  EXPECT_NE(problem_with(with(nemotron, R"("moe_latent_size": 1024)")).find("moe_latent_size"),
+            std::string::npos);
+  std::string odd = nemotron;
+  odd.replace(odd.find("M-M-"), 4, "M-X-");
+  const Directory directory;
+  directory.write("config.json", odd);
+  try {
+    read_model_file(directory.write("model.toml", "hf_config = \"config.json\"\n").string());
+    FAIL();
+  } catch (const UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("hybrid_override_pattern"), std::string::npos) << e.what();
+  }
+}
+
 TEST(WholeModels, DeepSeekHasThreeDenseBlocksAndOneMoreForTheNextToken) {
   const Model m = model_of(published("DeepSeek-V3").config);
   const auto block = [&](std::uint32_t i) { return blocks_of(m, {LayerKind::block, 0, i}); };
