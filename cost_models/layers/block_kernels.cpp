@@ -11,7 +11,7 @@ struct BlockLinears {
   Linear qkv, output, up, down;
 
   explicit BlockLinears(const Block& b)
-      : qkv{"qkv", "qkv input gradient", "qkv weight gradient", b.shape.hidden_size, b.shard.qkv()},
+      : qkv(joint_qkv(b)),
         output{"attention output", "attention output input gradient",
                "attention output weight gradient", b.shard.context(), b.shape.hidden_size},
         up{"mlp up", "mlp up input gradient", "mlp up weight gradient", b.shape.hidden_size,
@@ -23,7 +23,6 @@ struct BlockLinears {
       linear.adapter_rank = target ? a.lora_rank : 0;
       linear.dora = a.use_dora;
     };
-    adapt(qkv, a.qkv);
     adapt(output, a.output);
     adapt(up, a.up);
     adapt(down, a.down);
@@ -45,6 +44,14 @@ std::int64_t quantised_weights(const Block& b) {
   const ExpertLinears experts(b);
   n += of({&experts.shared_up, &experts.shared_down});
   return n + (b.shape.gated_mlp ? 3 : 2) * b.shape.hidden_size * x.width * x.experts;
+}
+
+// The norm at the start of a branch.
+void block_norm_forward(KernelList& list, const Block& b, std::int64_t tokens) {
+  const LayerSetting& s = b.setting;
+  if (s.software.average_norm_weights)
+    list.collective(CollectiveOp::all_reduce, s.activation(b.shape.hidden_size));
+  norm_forward(list, s, b.shape.norm, s.rows(tokens), b.shape.hidden_size);
 }
 
 // Multi-token prediction: stream and next token's embedding, normalised, through one matrix.
@@ -118,7 +125,7 @@ std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens, s
   list.in_graph(s.software.cuda_graph_attention);
   if (s.quantises_weights) list.quantise("quantise weights", quantised_weights(b), 1);
   if (t.joins_next_token) join_forward(list, b, tokens);
-  norm_forward(list, s, t.norm, s.rows(tokens), t.hidden_size);
+  block_norm_forward(list, b, tokens);
   if (t.latent) {
     latent_forward(list, b, tokens);
     return list.take();
@@ -127,7 +134,7 @@ std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens, s
     cross_forward(list, b, tokens, keys);
     return list.take();
   }
-  column_forward(list, s, BlockLinears(b).qkv, tokens);
+  qkv_forward(list, b, tokens);
   if (t.qkv_bias) bias_forward(list, tokens * b.shard.qkv());
   if (t.qk_norm) {
     const QkNorm qk{b, tokens};
@@ -155,7 +162,7 @@ std::vector<TimedKernel> after_attention(const Block& b, std::int64_t tokens) {
   if (t.post_norms) norm_forward(list, s, t.norm, rows, t.hidden_size);
   if (!t.parallel_residual) residual_forward(list, s, t, rows);
   list.in_graph(s.software.cuda_graph_router && t.experts.num_experts > 0);
-  if (!t.shared_norm) norm_forward(list, s, t.norm, rows, t.hidden_size);
+  if (!t.shared_norm) block_norm_forward(list, b, tokens);
   if (t.experts.num_experts > 0)
     experts_forward(list, b, tokens);
   else
@@ -222,12 +229,8 @@ std::vector<TimedKernel> backward_before(const Block& b, std::int64_t tokens, st
     norm_backward(list, s, t.norm, tokens, qk.kv());
   }
   if (t.qk_norm_per_head) head_norms(list, b, tokens, true);
-  list.elementwise("qkv gradient concat", tokens * b.shard.qkv(), kBf16 + kBf16);
   if (t.qkv_bias) bias_backward(list, s, tokens * b.shard.qkv());
-  if (b.shard.whole_attention)
-    gathered_backward(list, s, BlockLinears(b).qkv, tokens);
-  else
-    column_backward(list, s, BlockLinears(b).qkv, tokens);
+  qkv_backward(list, b, tokens);
   return norm_and_fork();
 }
 
