@@ -13,13 +13,16 @@ constexpr double kSmallestSplitK = 128;
 constexpr double kBurst = 1e-3;  // seconds
 
 // Tensor cores are fed by loads of 16 bytes, 8 values of 2. Matrices of a batch that are cut out of
-// larger ones, as heads are, start wherever their width ends: with 4 or 2 values in a row that are
-// aligned it takes twice or four times as many loads. How many rows there are does not matter: m,
-// or k of a weight gradient.
-double unaligned_slowdown(const Gemm& g) {
-  if (g.batch == 1) return 1;
+// larger ones, as heads are, start wherever their width ends; where that is no multiple of 8, the
+// units for fp32 multiply, at most. Their peak is 1/16 of the tensor cores' on an A100 and 1/15 on
+// an H100 by data sheets; that products reach 0.8 of it is an estimate. How many rows there are
+// does not matter: m, or k of a weight gradient.
+Seconds without_tensor_cores(const Gpu& gpu, const Gemm& g) {
+  constexpr double kPeaks = 16, kReached = 0.8;
+  if (g.batch == 1 || gpu.products_in == NumberFormat::fp32) return {};
   const std::int64_t widths = g.n | (g.pass == GemmPass::weight_gradient ? g.m : g.k);
-  return widths % 8 == 0 ? 1 : widths % 4 == 0 ? 2 : 4;
+  if (widths % 8 == 0) return {};
+  return Seconds{g.flops().value * kPeaks / (kReached * gpu.peak.value)};
 }
 
 }  // namespace
@@ -116,7 +119,8 @@ Near corrected(const std::vector<GemmCorrection>& corrections, const Gemm& g) {
 Cost product_time(const GemmModel& model, const Gpu& gpu, const Gemm& g, double power,
                   double sustained) {
   auto [parameters, source] = parameters_for(model, g);
-  double time = gemm_time(parameters, gpu, g, power).value * sustained * unaligned_slowdown(g);
+  double time = std::max(gemm_time(parameters, gpu, g, power).value * sustained,
+                         without_tensor_cores(gpu, g).value);
   if (g.batch > 1) source = weaker(source, Source::transferred);
   if (const GroupedGemm* of = g.grouped ? grouped_for(model, g.format) : nullptr) {
     time *= of->time.value;

@@ -11,8 +11,7 @@ struct BlockLinears {
   Linear qkv, output, up, down;
 
   explicit BlockLinears(const Block& b)
-      : qkv{"qkv", "qkv input gradient", "qkv weight gradient", b.shape.hidden_size,
-            b.shard.recurrence ? b.shard.recurrence.projected() : b.shard.qkv()},
+      : qkv(b.input()),
         output{"attention output", "attention output input gradient",
                "attention output weight gradient", b.shard.context(), b.shape.hidden_size},
         up{"mlp up", "mlp up input gradient", "mlp up weight gradient", b.shape.hidden_size,
@@ -24,7 +23,6 @@ struct BlockLinears {
       linear.adapter_rank = target ? a.lora_rank : 0;
       linear.dora = a.use_dora;
     };
-    adapt(qkv, a.qkv);
     adapt(output, a.output);
     adapt(up, a.up);
     adapt(down, a.down);
@@ -47,6 +45,14 @@ std::int64_t quantised_weights(const Block& b) {
   const ExpertLinears experts(b);
   n += of({&experts.shared_up, &experts.shared_down});
   return n + (b.shape.gated_mlp ? 3 : 2) * b.shape.hidden_size * x.width * x.experts;
+}
+
+// The norm at the start of a branch.
+void block_norm_forward(KernelList& list, const Block& b, std::int64_t tokens) {
+  const LayerSetting& s = b.setting;
+  if (s.software.average_norm_weights)
+    list.collective(CollectiveOp::all_reduce, s.activation(b.shape.hidden_size));
+  norm_forward(list, s, b.shape.norm, s.rows(tokens), b.shape.hidden_size);
 }
 
 // Multi-token prediction: stream and next token's embedding, normalised, through one matrix.
@@ -130,7 +136,7 @@ std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens, s
   if (s.quantises_weights) list.quantise("quantise weights", quantised_weights(b), 1);
   if (t.joins_next_token) join_forward(list, b, tokens);
   if (!t.has_mixer) return list.take();
-  norm_forward(list, s, t.norm, s.rows(tokens), t.hidden_size);
+  block_norm_forward(list, b, tokens);
   if (t.recurrence) {
     recurrent_forward(list, b, tokens);
     return list.take();
@@ -143,7 +149,7 @@ std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens, s
     cross_forward(list, b, tokens, keys);
     return list.take();
   }
-  column_forward(list, s, BlockLinears(b).qkv, tokens);
+  qkv_forward(list, b, tokens);
   if (t.qkv_bias) bias_forward(list, tokens * b.shard.qkv());
   if (t.qk_norm) {
     const QkNorm qk{b, tokens};
@@ -176,7 +182,7 @@ std::vector<TimedKernel> after_attention(const Block& b, std::int64_t tokens) {
   if (!t.parallel_residual && t.has_mixer) residual_forward(list, s, t, rows);
   if (!t.has_mlp) return list.take();
   list.in_graph(s.software.cuda_graph_router && t.experts.num_experts > 0);
-  if (!t.shared_norm) norm_forward(list, s, t.norm, rows, t.hidden_size);
+  if (!t.shared_norm) block_norm_forward(list, b, tokens);
   if (t.experts.num_experts > 0)
     experts_forward(list, b, tokens);
   else
@@ -255,18 +261,12 @@ std::vector<TimedKernel> backward_before(const Block& b, std::int64_t tokens, st
     norm_backward(list, s, t.norm, tokens, qk.kv());
   }
   if (t.qk_norm_per_head) head_norms(list, b, tokens, true);
-  list.elementwise("qkv gradient concat", tokens * b.shard.qkv(), kBf16 + kBf16);
   if (t.qkv_bias) bias_backward(list, s, tokens * b.shard.qkv());
-  if (b.shard.whole_attention)
-    gathered_backward(list, s, BlockLinears(b).qkv, tokens);
-  else
-    column_backward(list, s, BlockLinears(b).qkv, tokens);
+  qkv_backward(list, b, tokens);
   return norm_and_fork();
 }
 
 }  // namespace
-
-Linear Block::input() const { return BlockLinears(*this).qkv; }
 
 void mlp_forward(KernelList& list, const Block& b, std::int64_t tokens) {
   const LayerSetting& s = b.setting;

@@ -72,6 +72,10 @@ BlockParts block_parts(const Block& block, std::int64_t tokens, std::int64_t key
 // Of a block without experts, from its normalised input to the sum over tp ranks.
 void mlp_forward(KernelList& list, const Block& block, std::int64_t tokens);
 
+// From the block's normalised input to q, k and v, before norms and positions (qkv_kernels.cpp).
+void qkv_forward(KernelList& list, const Block& block, std::int64_t tokens);
+void qkv_backward(KernelList& list, const Block& block, std::int64_t tokens);
+
 // From the block's normalised input to q, k and v; the second half of that starts with latents
 // before their norms.
 void latent_forward(KernelList& list, const Block& block, std::int64_t tokens);

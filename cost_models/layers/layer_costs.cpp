@@ -31,17 +31,28 @@ std::vector<TimedKernel> again_after(const BlockParts& parts) {
   return {first, first + static_cast<std::ptrdiff_t>(parts.after_again)};
 }
 
-// A GPU that waits for launches: the list takes as long as launching it, each kernel its share.
-void bound_by_host(std::vector<TimedKernel>& kernels, Seconds per_kernel) {
-  const KernelTotals sum = totals(kernels);
+// Launches that wait for their kernels: nothing is launched ahead.
+void add_launches(std::vector<TimedKernel>& kernels, Seconds per_kernel) {
+  for (TimedKernel& k : kernels) {
+    k.time += to_time(per_kernel * static_cast<double>(k.launches));
+    k.source = Source::estimate;
+  }
+}
+
+// A GPU that waits for launches: the lists together take as long as launching them, each kernel its
+// share.
+void bound_by_host(std::initializer_list<std::vector<TimedKernel>*> lists, Seconds per_kernel) {
+  KernelTotals sum;
+  for (const auto* kernels : lists) sum += totals(*kernels);
   const Time on_gpu = sum.time;
   const Time on_host = to_time(per_kernel * static_cast<double>(sum.launches));
   if (on_host <= on_gpu || on_gpu == Time{}) return;
-  for (TimedKernel& k : kernels) {
-    k.time = to_time(to_seconds(k.time) * (on_host / on_gpu));
-    k.beside_other_pass = {};
-    k.source = Source::estimate;
-  }
+  for (auto* kernels : lists)
+    for (TimedKernel& k : *kernels) {
+      k.time = to_time(to_seconds(k.time) * (on_host / on_gpu));
+      k.beside_other_pass = {};
+      k.source = Source::estimate;
+    }
 }
 
 }  // namespace
@@ -104,15 +115,20 @@ LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recomput
   }
   cost.model_flops = model_flops(layer, mb);
   if (accumulates_gradients(s)) cost.backward.push_back(gradient_accumulation(layer));
-  if (!software_.cuda_graphs)
+  if (software_.launch_blocking) {
     for (auto* kernels : {&cost.forward, &cost.recompute, &cost.backward})
-      bound_by_host(*kernels, software_.host_time_per_kernel);
+      add_launches(*kernels, software_.host_time_per_kernel);
+  } else if (!software_.cuda_graphs) {
+    bound_by_host({&cost.forward}, software_.host_time_per_kernel);
+    bound_by_host({&cost.recompute, &cost.backward}, software_.host_time_per_kernel);
+  }
   return cost;
 }
 
 bool LayerCosts::host_bound(const KernelTotals& pass) const {
-  return !software_.cuda_graphs &&
-         to_time(software_.host_time_per_kernel * static_cast<double>(pass.launches)) > pass.time;
+  return software_.launch_blocking ||
+         (!software_.cuda_graphs &&
+          to_time(software_.host_time_per_kernel * static_cast<double>(pass.launches)) > pass.time);
 }
 
 const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, const Block& block,
@@ -167,18 +183,18 @@ LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recomput
   t.forward += totals(forward);
   t.backward = parts.backward;
   t.backward += totals(backward);
-  if (host_bound(t.forward) || host_bound(t.backward)) return totals(cost(layer, mb, recompute));
   if (block.setting.has_backward() && recompute == Recompute::full) {
     t.recompute = parts.again;
     t.recompute += totals(forward);
-    if (host_bound(t.recompute)) return totals(cost(layer, mb, recompute));
   }
   if (recompute == Recompute::selective) {
     const bool again = rerun_of(block, recompute).attention;
     t.recompute = parts.rerun;
     if (again) t.recompute += totals(forward);
-    if (host_bound(t.recompute)) return totals(cost(layer, mb, recompute));
   }
+  KernelTotals both = t.recompute;
+  both += t.backward;
+  if (host_bound(t.forward) || host_bound(both)) return totals(cost(layer, mb, recompute));
   t.model_flops = model_flops(layer, mb);
   t.saved = parts.saved[static_cast<std::size_t>(recompute)];
   t.recomputed = parts.recomputed[static_cast<std::size_t>(recompute)];

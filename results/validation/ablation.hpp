@@ -23,6 +23,7 @@ struct Knob {
   std::string chosen_with;  // the rows or the reasoning it was chosen with
   // Makes it neutral; false if it was.
   std::function<bool(Job&, costs::Calibration&)> neutralise;
+  bool by_runs = true;  // chosen by looking at runs; otherwise only shown alone
 };
 const std::vector<Knob>& fitted_knobs();
 
@@ -32,8 +33,9 @@ struct AblationCell {
   std::optional<double> speedup;
 };
 struct AblationRow {
-  std::string source;               // "all": every source
-  std::vector<AblationCell> cells;  // with all evidence, with all knobs neutral, with each neutral
+  std::string source;  // "all": every source
+  // With all evidence, with all knobs that runs chose neutral, with each knob neutral.
+  std::vector<AblationCell> cells;
 };
 
 // `validation` is what validate() gave for the same families.

@@ -282,7 +282,8 @@ TextFamily swiglu(const char* type, std::vector<Flag> more, std::vector<Rename> 
 
 std::vector<TextFamily> all_families() {
   const std::vector<Flag> qkv_bias = {{"qkv_bias", true}},
-                          head_norms = {{"qk_norm_per_head", true}};
+                          head_norms = {{"qk_norm_per_head", true}},
+                          packed = {{"packed_qkv", true}};
   const std::vector<Rename> attention_bias = {{"qkv_bias", "attention_bias"}};
   return {
       swiglu("llama", {}, {{"qkv_bias", "attention_bias"}, {"linear_bias", "mlp_bias"}}, all_full,
@@ -294,7 +295,7 @@ std::vector<TextFamily> all_families() {
               {"num_key_value_heads", 8},
               {"intermediate_size", 14336},
               {"vocab_size", 32000}}),
-      swiglu("phi3", {}, {}, window_rest),
+      swiglu("phi3", packed, {}, window_rest),
       swiglu("qwen2", qkv_bias, {}, qwen_rest),
       swiglu("qwen2_vl", qkv_bias, {}, qwen_rest),
       swiglu("qwen2_vl_text", qkv_bias, {}, qwen_rest),
@@ -332,10 +333,13 @@ std::vector<TextFamily> all_families() {
               {"num_key_value_heads", 8},
               {"intermediate_size", 14336},
               {"vocab_size", 128256}}),
-      swiglu("internlm2", {}, {{"qkv_bias", "bias"}, {"linear_bias", "bias"}}),
+      swiglu("internlm2", packed, {{"qkv_bias", "bias"}, {"linear_bias", "bias"}}),
       {"gpt2",
        "layer_norm",
-       {{"qkv_bias", true}, {"linear_bias", true}, {"tie_word_embeddings", true}},
+       {{"packed_qkv", true},
+        {"qkv_bias", true},
+        {"linear_bias", true},
+        {"tie_word_embeddings", true}},
        kGpt2Numbers,
        {{"tie_word_embeddings", "tie_word_embeddings"}},
        {},
@@ -363,7 +367,7 @@ std::vector<TextFamily> all_families() {
        mamba2_rest},
       {"gpt_neox",
        "layer_norm",
-       {{"qkv_bias", true}, {"linear_bias", true}, {"rotary", true}},
+       {{"packed_qkv", true}, {"qkv_bias", true}, {"linear_bias", true}, {"rotary", true}},
        kLlamaNumbers,
        {{"qkv_bias", "attention_bias"}, {"tie_word_embeddings", "tie_word_embeddings"}},
        {},
@@ -388,7 +392,8 @@ std::vector<TextFamily> all_families() {
        cohere_rest},
       {"falcon",
        "layer_norm",
-       {{"qkv_bias", false},
+       {{"packed_qkv", true},
+        {"qkv_bias", false},
         {"linear_bias", false},
         {"rotary", true},
         {"tie_word_embeddings", true}},

@@ -55,6 +55,7 @@ void intern_vit(ConfigObject& config, PartTable& out) {
   out.set_if("qkv_bias", config.flag("qkv_bias"));
   out.set_if("qk_norm", config.flag("qk_normalization"));
   out.set_if("norm", config.text("norm_type"));
+  out.set("packed_qkv", true);
   intern_experts(config);
   const auto rate = config.real("drop_path_rate");
   out.set("drop_path", rate && *rate > 0);
@@ -77,6 +78,7 @@ void qwen_patches(ConfigObject& config, PartTable& out, std::int64_t patch = 14)
   out.set("temporal_patch_size", config.side("temporal_patch_size").value_or(2));
   out.set("class_token", false);
   out.set("rotary", true);
+  out.set("packed_qkv", true);
 }
 
 void qwen_vision(ConfigObject& config, PartTable& out, std::int64_t patch = 14) {

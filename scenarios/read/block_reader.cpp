@@ -268,6 +268,7 @@ bool read_blocks(TableReader& reader, Transformer& t, OtherBlocks& others, std::
     reader.problem("qk_norm_per_head", "give either this or qk_norm");
   reader.read("post_norms", t.post_norms);
   reader.read("qkv_bias", t.qkv_bias);
+  reader.read("packed_qkv", t.packed_qkv);
   reader.read("linear_bias", t.linear_bias);
   reader.read("layer_scale", t.layer_scale);
   reader.read("drop_path", t.drop_path);

@@ -79,6 +79,8 @@ void each_field(Software& s, F field) {
         "code: Megatron's vocab_parallel_cross_entropy, operator by operator");
   field("split_encoders_over_cp", s.split_encoders_over_cp,
         "documented: Megatron's multimodal models encode all images on every cp rank");
+  field("launch_blocking", s.launch_blocking,
+        "documented: CUDA, off unless CUDA_LAUNCH_BLOCKING=1");
   field("cuda_graphs", s.cuda_graphs, "documented: Megatron, off unless --cuda-graph-impl");
   field("cuda_graph_attention", s.cuda_graph_attention,
         "documented: Megatron, off unless --cuda-graph-scope attn");
@@ -106,6 +108,9 @@ void each_field(Software& s, F field) {
   field("gather_qk_norm", s.gather_qk_norm, "assumption: a framework sums over ranks if it can");
   field("joint_gate_up", s.joint_gate_up,
         "code: Megatron-Core's linear_fc1 holds gate and up projection");
+  field("joint_qkv", s.joint_qkv, "code: Megatron-Core's linear_qkv holds all three");
+  field("average_norm_weights", s.average_norm_weights,
+        "code: Megatron adds up the gradients of what tp ranks hold alike");
   field("sequence_parallel_over_tiles", s.sequence_parallel_over_tiles,
         "code: Megatron splits a sequence's own dimension, which must divide");
   field("dropout", s.dropout, "assumption: large models train without");

@@ -110,6 +110,7 @@ struct Transformer {
   Norm norm = Norm::layer_norm;
   bool qk_norm = false;  // norms on q and k
   bool qkv_bias = true;
+  bool packed_qkv = false;   // q, k and v are one matrix in the model's own code
   bool linear_bias = true;   // of the attention output and MLP matrices
   bool layer_scale = false;  // a learned factor per channel on each residual branch (InternViT)
   bool drop_path = false;    // stochastic depth on each residual branch (InternViT)

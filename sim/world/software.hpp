@@ -99,6 +99,11 @@ struct Software {
   // Gate and up projection of a gated MLP are one GEMM; otherwise two, and with sequence parallel
   // each gathers the input for itself.
   bool joint_gate_up = true;
+  // The same of q, k and v; otherwise as many as the checkpoint has (Transformer::packed_qkv).
+  bool joint_qkv = true;
+  // The weights of a block's norms are averaged over tp ranks before each use, since ranks that
+  // see different tokens update them differently (EasyLLM).
+  bool average_norm_weights = false;
   // Sequence parallelism splits the tokens of a micro-batch's tiles together, padded to a multiple
   // of tp; otherwise each tile's, which must divide.
   bool sequence_parallel_over_tiles = false;
@@ -178,6 +183,8 @@ struct Software {
   // GPU, so this counts only where a layer's launches take longer than its kernels: small layers,
   // small micro-batches, high tp.
   Seconds host_time_per_kernel{8e-6};
+  // Every launch waits for its kernel (CUDA_LAUNCH_BLOCKING=1), so the CPU never runs ahead.
+  bool launch_blocking = false;
   // Layers are replayed as graphs: the GPU does not wait for launches.
   bool cuda_graphs = false;
   // The same of parts of a layer: attention up to its residual, the router with the norm before it.
@@ -191,7 +198,7 @@ struct Software {
   // Memory traffic to add a micro-batch's weight gradients to the step's:
   //    0  the GEMM does it (Megatron's gradient_accumulation_fusion)
   //   10  a kernel of its own (read 2 + 4, write 4); 6 for fp16 gradients
-  //   18  DeepSpeed's bf16 optimizer, which also zeroes bf16 gradients and adds to them
+  //   18  DeepSpeed's bf16 optimizer: casts bf16 gradients (2 + 4), adds (4 + 4 + 4)
   int grad_accumulation_bytes_per_parameter = 0;
   // Gradients do not exist until the first micro-batch makes them (PyTorch's zero_grad): that one
   // adds nothing, nothing is zeroed, and until its backward they take no memory.

@@ -146,8 +146,11 @@ class RankCollectives {
                              const TaskOf& last_use) {
     const bool sharded = job_.parallelism.zero_stage == 2;
     const Precision& precision = job_.software.precision;
-    const std::int64_t each =
-        sharded ? precision.sharded_grad_bytes_per_parameter : precision.grad_bytes_per_parameter;
+    // Where a copy is reduced, it has the precision of the copy.
+    const int copied = job_.software.memory.reduce_copy_bytes_per_parameter;
+    const std::int64_t each = sharded      ? precision.sharded_grad_bytes_per_parameter
+                              : copied > 0 ? copied
+                                           : precision.grad_bytes_per_parameter;
     std::vector<TaskId> last;
     over_ranks(scatters_gradients(job_) ? costs::CollectiveOp::reduce_scatter
                                         : costs::CollectiveOp::all_reduce,

@@ -142,6 +142,37 @@ TEST(LayerCosts, AGateApartGathersForItself) {
   EXPECT_EQ(count(cost.forward, "tp reduce-scatter"), 2);
 }
 
+// q, k and v apart: three gathers before attention; their three gradients of the input are added
+// up. A model that has them in one matrix keeps it.
+TEST(LayerCosts, QueryKeyAndValueApartGatherForThemselves) {
+  Software software = flash();
+  software.joint_qkv = false;
+  Model model = internvl();
+  Fixture f(model, 4, true, software);
+  const LayerCost& cost = f.costs.cost(kLmBlock, images(1, 4096), Recompute::none);
+  EXPECT_EQ(count(cost.forward, "tp all-gather"), 4);
+  EXPECT_EQ(f.kernels.gemms[0], (Gemm{4096, 12 * 128, 6144}));
+  EXPECT_EQ(f.kernels.gemms[1], (Gemm{4096, 2 * 128, 6144}));
+  EXPECT_EQ(f.kernels.gemms[2], (Gemm{4096, 2 * 128, 6144}));
+  EXPECT_EQ(count(cost.backward, "sum of input gradients"), 2);
+
+  model.llm.blocks.packed_qkv = true;
+  Fixture packed(model, 4, true, software);
+  packed.costs.cost(kLmBlock, images(1, 4096), Recompute::none);
+  EXPECT_EQ(packed.kernels.gemms[0], (Gemm{4096, 16 * 128, 6144}));
+}
+
+// Two norms of 6,144 weights in bf16; their second use is full recompute's.
+TEST(LayerCosts, WeightsOfNormsAreAveragedBeforeEachUse) {
+  Software software = flash();
+  software.average_norm_weights = true;
+  Fixture f(internvl(), 4, true, software);
+  const LayerCost& cost = f.costs.cost(kLmBlock, images(1, 4096), Recompute::full);
+  EXPECT_EQ(count(cost.forward, "tp all-reduce"), 2);
+  EXPECT_EQ(count(cost.recompute, "tp all-reduce"), 2);
+  EXPECT_EQ(count(cost.backward, "tp all-reduce"), 0);
+}
+
 TEST(LayerCosts, WithoutSequenceParallelABlockAllReducesTwice) {
   Fixture f(gpt(1, 1024, 16), 4, false, flash());
   const LayerCost& cost = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
@@ -416,6 +447,41 @@ TEST(LayerCosts, SmallLayersWaitForTheirLaunches) {
   slow.host_time_per_kernel = {0};
   Fixture g(gpt(1, 64, 4), 1, false, slow);
   EXPECT_LT(totals(g.costs.cost(kLlmBlock, text(16, 1), Recompute::none).forward).time.value, 1000);
+}
+
+// Launches of 10 us that wait for their kernels: 10 us more for each, however long it takes.
+TEST(LayerCosts, LaunchesThatBlockAreAddedToKernels) {
+  Software ahead = flash(), blocking = flash();
+  ahead.host_time_per_kernel = {};
+  blocking.host_time_per_kernel = {10e-6};
+  blocking.launch_blocking = true;
+  Fixture f(gpt(1, 1024, 16), 1, false, ahead), g(gpt(1, 1024, 16), 1, false, blocking);
+  const LayerCost& free = f.costs.cost(kLlmBlock, text(4096, 4), Recompute::full);
+  const LayerCost& waited = g.costs.cost(kLlmBlock, text(4096, 4), Recompute::full);
+  EXPECT_EQ(totals(waited.forward).time - totals(free.forward).time,
+            Time{10'000 * totals(free.forward).launches});
+  EXPECT_EQ(totals(waited.backward).time - totals(free.backward).time,
+            Time{10'000 * totals(free.backward).launches});
+  EXPECT_EQ(g.costs.total(kLlmBlock, text(4096, 4), Recompute::full).recompute.time,
+            totals(waited.recompute).time);
+}
+
+// A block's second forward and its backward are launched one after the other: launches that take as
+// long as the kernels of both together cost nothing, though the forward's take longer than its own.
+TEST(LayerCosts, RecomputeAndBackwardAreLaunchedTogether) {
+  Software software = flash();
+  software.host_time_per_kernel = {};
+  Fixture f(gpt(1, 1024, 16), 1, false, software);
+  const LayerCost& free = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::full);
+  const KernelTotals again = totals(free.recompute), back = totals(free.backward);
+  const double launches = static_cast<double>(again.launches + back.launches);
+  software.host_time_per_kernel = to_seconds(again.time + back.time) / launches;
+  Fixture g(gpt(1, 1024, 16), 1, false, software);
+  const LayerCost& bound = g.costs.cost(kLlmBlock, text(4096, 1), Recompute::full);
+  const Time both = totals(bound.recompute).time + totals(bound.backward).time;
+  EXPECT_GT(software.host_time_per_kernel * static_cast<double>(again.launches),
+            to_seconds(again.time));
+  EXPECT_NEAR(to_seconds(both) / to_seconds(again.time + back.time), 1, 1e-3);
 }
 
 }  // namespace

@@ -45,13 +45,14 @@ TEST(HfConfig, Qwen2HasBiasesOnQueryKeyAndValueOnly) {
 }
 
 TEST(HfConfig, Gpt2HasKeysOfItsOwn) {
-  EXPECT_EQ(converted(R"({"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12,
+  EXPECT_EQ(
+      converted(R"({"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12,
                           "n_inner": null, "n_positions": 1024, "vocab_size": 50257})",
-                      ModelPart::llm),
-            "hidden_size = 768\nintermediate_size = 3072\nlinear_bias = true\n"
-            "max_position_embeddings = 1024\nnorm = \"layer_norm\"\nnum_attention_heads = 12\n"
-            "num_hidden_layers = 12\nqkv_bias = true\ntie_word_embeddings = true\n"
-            "vocab_size = 50257\n");
+                ModelPart::llm),
+      "hidden_size = 768\nintermediate_size = 3072\nlinear_bias = true\n"
+      "max_position_embeddings = 1024\nnorm = \"layer_norm\"\nnum_attention_heads = 12\n"
+      "num_hidden_layers = 12\npacked_qkv = true\nqkv_bias = true\ntie_word_embeddings = true\n"
+      "vocab_size = 50257\n");
 }
 
 const char* const kInternVl = R"({
@@ -64,7 +65,8 @@ const char* const kInternVl = R"({
 TEST(HfConfig, MultimodalConfigsHoldTheirParts) {
   EXPECT_EQ(converted(kInternVl, ModelPart::encoder),
             "class_token = true\ndrop_path = true\nhidden_size = 3200\nimage_size = 448\n"
-            "layer_scale = true\nlinear_bias = true\nnorm = \"rms_norm\"\npatch_size = 14\n"
+            "layer_scale = true\nlinear_bias = true\nnorm = \"rms_norm\"\npacked_qkv = true\n"
+            "patch_size = 14\n"
             "pixel_shuffle = 0.5\nqk_norm = true\nqkv_bias = false\n");
   EXPECT_NE(converted(kInternVl, ModelPart::llm).find("hidden_size = 6144"), std::string::npos);
 }
