@@ -122,6 +122,9 @@ struct ExpertLinears {
 };
 void router_forward(KernelList& list, const Block& block, std::int64_t rows);
 void router_backward(KernelList& list, const Block& block, std::int64_t rows);
+// Whether the CPU waits for the router before it launches experts: how many rows each gets is known
+// beforehand only at a capacity, and on the GPU alone where whole layers are graphs.
+bool waits_for_counts(const Block& block);
 void expert_mlps_forward(KernelList& list, const Block& block, const ExpertShard& shard);
 void expert_mlps_backward(KernelList& list, const Block& block, const ExpertShard& shard);
 // Parts of experts_forward that can run again by themselves.

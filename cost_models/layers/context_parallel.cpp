@@ -7,10 +7,11 @@ Attention attention(const Block& b, const TokenBatch& batch, bool backward) {
   return {batch.groups,
           b.shard.heads,
           b.shard.kv_heads,
-          b.shard.head_dim,
+          b.shard.even_head_dim(),
           b.shape.causal,
           backward,
-          b.setting.software.flash_attention_generation};
+          b.setting.software.flash_attention_generation,
+          b.shape.sliding_window};
 }
 
 struct Ring {
@@ -22,7 +23,7 @@ struct Ring {
 
   // Keys and values of this rank; with their gradients if backwards.
   Bytes message(bool backward) const {
-    return b.setting.activation((backward ? 4 : 2) * tokens * b.shard.kv());
+    return b.setting.activation((backward ? 2 : 1) * tokens * b.shard.key_value());
   }
   Cost travel(bool backward) const {
     const GroupShape& group = b.setting.cp_group;
@@ -45,7 +46,7 @@ Attention of_heads(const Block& b, const TokenBatch& batch, bool backward) {
 }
 
 Bytes gathered(const Block& b, std::int64_t tokens) {
-  return b.setting.activation(2 * tokens * b.setting.cp() * b.shard.kv());
+  return b.setting.activation(tokens * b.setting.cp() * b.shard.key_value());
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ void context_parallel_forward(KernelList& list, const Block& b, const TokenBatch
       list.ring("attention", ring.step(batch, false), s.cp(), ring.travel(false));
       // Each step's output into the sum of those before.
       for (std::int64_t i = 0; i < s.cp(); ++i)
-        list.elementwise("attention output sum", tokens * b.shard.q(), kBf16 + kBf16 + kBf16);
+        list.elementwise("attention output sum", tokens * b.shard.context(), kBf16 + kBf16 + kBf16);
       return;
     }
     case CpCommType::all_gather:
@@ -68,7 +69,8 @@ void context_parallel_forward(KernelList& list, const Block& b, const TokenBatch
     case CpCommType::a2a:
       list.cp_collective(s, CollectiveOp::all_to_all, s.activation(tokens * b.shard.qkv()));
       list.attention("attention", of_heads(b, batch, false));
-      return list.cp_collective(s, CollectiveOp::all_to_all, s.activation(tokens * b.shard.q()));
+      return list.cp_collective(s, CollectiveOp::all_to_all,
+                                s.activation(tokens * b.shard.context()));
   }
 }
 
@@ -88,7 +90,7 @@ void context_parallel_backward(KernelList& list, const Block& b, const TokenBatc
       list.attention_share("attention backward", attention(b, batch, true), s.cp());
       return list.cp_collective(s, CollectiveOp::reduce_scatter, gathered(b, tokens));
     case CpCommType::a2a:
-      list.cp_collective(s, CollectiveOp::all_to_all, s.activation(tokens * b.shard.q()));
+      list.cp_collective(s, CollectiveOp::all_to_all, s.activation(tokens * b.shard.context()));
       list.attention("attention backward", of_heads(b, batch, true));
       return list.cp_collective(s, CollectiveOp::all_to_all, s.activation(tokens * b.shard.qkv()));
   }
@@ -105,7 +107,7 @@ Bytes context_parallel_bytes(const Block& b, const TokenBatch& batch, bool backw
       return all_but_own(gathered(b, tokens)) * (backward ? 2 : 1);
     case CpCommType::a2a:
       return all_but_own(s.activation(tokens * b.shard.qkv())) +
-             all_but_own(s.activation(tokens * b.shard.q()));
+             all_but_own(s.activation(tokens * b.shard.context()));
   }
   return {};
 }

@@ -25,8 +25,14 @@ std::int64_t gate_of(const Block& b) { return b.shape.gated_mlp ? 2 : 1; }
 
 bool fused(const Block& b) { return b.setting.software.moe_fused_grouped_mlp; }
 
-void quantise(KernelList& list, const Block& b, std::string_view name, std::int64_t values) {
-  list.quantise(name, values, b.setting.trained ? 2 : 1);
+void quantise(KernelList& list, const Block& b, const ExpertShard& x, std::string_view name,
+              std::int64_t width) {
+  const std::int64_t values = x.rows * width;
+  const int copies = b.setting.trained ? 2 : 1;
+  if (fused(b))
+    list.quantise(name, values, copies);
+  else
+    list.quantise_experts(name, values, copies, x.experts);
 }
 
 void grouped_forward(KernelList& list, const Block& b, const ExpertShard& x, std::string_view name,
@@ -108,14 +114,20 @@ void pad(KernelList& list, const Block& b, const ExpertShard& x, std::string_vie
 
 }  // namespace
 
+bool waits_for_counts(const Block& b) {
+  const Software& software = b.setting.software;
+  return b.shape.experts.num_experts > 0 && software.moe_expert_capacity_factor == 0 &&
+         !software.cuda_graphs;
+}
+
 void expert_mlps_forward(KernelList& list, const Block& b, const ExpertShard& x) {
   const std::int64_t h = b.shape.hidden_size;
   pad(list, b, x, "pad rows");
-  quantise(list, b, "quantise input", x.rows * h);
+  quantise(list, b, x, "quantise input", h);
   grouped_forward(list, b, x, "experts up", h, gate_of(b) * x.width);
   if (!fused(b)) {
     activation_forward(list, b.setting, b.shape.gated_mlp, b.shape.linear_bias, x.rows * x.width);
-    quantise(list, b, "quantise input", x.rows * x.width);
+    quantise(list, b, x, "quantise input", x.width);
   }
   grouped_forward(list, b, x, "experts down", x.width, h);
   pad(list, b, x, "unpad rows");
@@ -124,12 +136,12 @@ void expert_mlps_forward(KernelList& list, const Block& b, const ExpertShard& x)
 void expert_mlps_backward(KernelList& list, const Block& b, const ExpertShard& x) {
   const std::int64_t h = b.shape.hidden_size;
   pad(list, b, x, "pad rows");
-  quantise(list, b, "quantise gradient", x.rows * h);
+  quantise(list, b, x, "quantise gradient", h);
   grouped_backward(list, b, x, "experts down input gradient", "experts down weight gradient",
                    x.width, h);
   if (!fused(b)) {
     activation_backward(list, b.setting, b.shape.gated_mlp, b.shape.linear_bias, x.rows * x.width);
-    quantise(list, b, "quantise gradient", x.rows * gate_of(b) * x.width);
+    quantise(list, b, x, "quantise gradient", gate_of(b) * x.width);
   }
   grouped_backward(list, b, x, "experts up input gradient", "experts up weight gradient", h,
                    gate_of(b) * x.width);
@@ -143,10 +155,11 @@ void experts_forward(KernelList& list, const Block& b, std::int64_t tokens) {
   const std::int64_t h = b.shape.hidden_size;
   router_forward(list, b, s.rows(tokens));
   list.in_graph(false);
+  if (waits_for_counts(b)) list.wait_for_counts();
   if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, s.activation(tokens * h));
-  list.elementwise("permute", (tokens + x.rows) * h, kBf16);
+  list.memory("permute", MemoryOp::embedding, tokens + x.rows, h, kBf16);
   expert_mlps_forward(list, b, x);
-  list.elementwise("unpermute", (tokens + x.rows) * h, kBf16);
+  list.memory("unpermute", MemoryOp::embedding, tokens + x.rows, h, kBf16);
   if (b.shape.experts.shared_expert_intermediate_size > 0) {
     shared_experts_forward(list, b, tokens);
     list.elementwise("add shared expert", tokens * h, kBf16 + kBf16 + kBf16);
@@ -190,9 +203,9 @@ void experts_backward(KernelList& list, const Block& b, std::int64_t tokens) {
     activation_backward(list, s, b.shape.gated_mlp, false, tokens * shared);
     whole_backward(list, s, linears.shared_up, tokens);
   }
-  list.elementwise("unpermute backward", (tokens + x.rows) * h, kBf16);
+  list.memory("unpermute backward", MemoryOp::embedding, tokens + x.rows, h, kBf16);
   expert_mlps_backward(list, b, x);
-  list.elementwise("permute backward", (tokens + x.rows) * h, kBf16);
+  list.memory("permute backward", MemoryOp::embedding, tokens + x.rows, h, kBf16);
   if (shared > 0) list.elementwise("add shared expert gradient", tokens * h, kBf16 + kBf16 + kBf16);
   list.collective(s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
                   s.activation(tokens * h));

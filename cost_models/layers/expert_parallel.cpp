@@ -93,13 +93,14 @@ class Exchange {
   }
 
   void permute(std::string_view name, std::int64_t tokens) {
-    list_.elementwise(name, (tokens + x_.rows) * h(), kBf16);
+    list_.memory(name, MemoryOp::embedding, tokens + x_.rows, h(), kBf16);
   }
   void permute_sent(std::string_view name) {
-    list_.elementwise(name, (x_.tokens + x_.sent) * h(), kBf16);
+    list_.memory(name, MemoryOp::embedding, x_.tokens + x_.sent, h(), kBf16);
   }
   void sort(std::string_view name) {
-    if (x_.experts > 1 && ep() > 1) list_.elementwise(name, x_.rows * h(), kBf16 + kBf16);
+    if (x_.experts > 1 && ep() > 1)
+      list_.memory(name, MemoryOp::embedding, x_.rows, h(), kBf16 + kBf16);
   }
   void all_to_all(std::string_view name) {
     list_.exchange(
@@ -132,6 +133,7 @@ void parallel_experts_forward(KernelList& list, const Block& b, std::int64_t tok
   }
   list.in_graph(false);
   const std::size_t from = list.size();
+  if (waits_for_counts(b)) list.wait_for_counts();
   Exchange exchange(list, b, x);
   exchange.dispatch(false);
   expert_mlps_forward(list, b, x);

@@ -9,6 +9,7 @@ KernelTotals& KernelTotals::operator+=(const KernelTotals& other) {
   for (std::size_t s = 0; s < kSources; ++s) by_source[s] += other.by_source[s];
   beside_other_pass += other.beside_other_pass;
   launches += other.launches;
+  expert_launches += other.expert_launches;
   return *this;
 }
 
@@ -21,6 +22,7 @@ KernelTotals totals(const std::vector<TimedKernel>& kernels) {
     sum.by_source[static_cast<std::size_t>(k.source)] += k.time;
     sum.beside_other_pass += k.beside_other_pass;
     sum.launches += k.launches;
+    sum.expert_launches += k.expert_launches;
   }
   return sum;
 }

@@ -31,30 +31,6 @@ std::vector<TimedKernel> again_after(const BlockParts& parts) {
   return {first, first + static_cast<std::ptrdiff_t>(parts.after_again)};
 }
 
-// Launches that wait for their kernels: nothing is launched ahead.
-void add_launches(std::vector<TimedKernel>& kernels, Seconds per_kernel) {
-  for (TimedKernel& k : kernels) {
-    k.time += to_time(per_kernel * static_cast<double>(k.launches));
-    k.source = Source::estimate;
-  }
-}
-
-// A GPU that waits for launches: the lists together take as long as launching them, each kernel its
-// share.
-void bound_by_host(std::initializer_list<std::vector<TimedKernel>*> lists, Seconds per_kernel) {
-  KernelTotals sum;
-  for (const auto* kernels : lists) sum += totals(*kernels);
-  const Time on_gpu = sum.time;
-  const Time on_host = to_time(per_kernel * static_cast<double>(sum.launches));
-  if (on_host <= on_gpu || on_gpu == Time{}) return;
-  for (auto* kernels : lists)
-    for (TimedKernel& k : *kernels) {
-      k.time = to_time(to_seconds(k.time) * (on_host / on_gpu));
-      k.beside_other_pass = {};
-      k.source = Source::estimate;
-    }
-}
-
 }  // namespace
 
 const LayerCost& LayerCosts::cost(const Layer& layer, const MicroBatch& mb, Recompute recompute) {
@@ -115,20 +91,9 @@ LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recomput
   }
   cost.model_flops = model_flops(layer, mb);
   if (accumulates_gradients(s)) cost.backward.push_back(gradient_accumulation(layer));
-  if (software_.launch_blocking) {
-    for (auto* kernels : {&cost.forward, &cost.recompute, &cost.backward})
-      add_launches(*kernels, software_.host_time_per_kernel);
-  } else if (!software_.cuda_graphs) {
-    bound_by_host({&cost.forward}, software_.host_time_per_kernel);
-    bound_by_host({&cost.recompute, &cost.backward}, software_.host_time_per_kernel);
-  }
+  wait_for_host({&cost.forward});
+  wait_for_host({&cost.recompute, &cost.backward});
   return cost;
-}
-
-bool LayerCosts::host_bound(const KernelTotals& pass) const {
-  return software_.launch_blocking ||
-         (!software_.cuda_graphs &&
-          to_time(software_.host_time_per_kernel * static_cast<double>(pass.launches)) > pass.time);
 }
 
 const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, const Block& block,
@@ -175,6 +140,7 @@ LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recomput
   }
   if (!software_.flash_attention) return totals(cost(layer, mb, recompute));
   const Block block(blocks_of(model_, layer), setting_of(layer));
+  if (waits_for_counts(block)) return totals(cost(layer, mb, recompute));
   const BlockTotals& parts = block_totals(layer, block, batch);
   const std::vector<TimedKernel> forward = attention_forward(block, batch);
   const std::vector<TimedKernel> backward = attention_backward(block, batch);

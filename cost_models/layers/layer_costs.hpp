@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,11 @@ struct TimedKernel {
   // An exchange of tokens: what of its time is hidden where the pass of another micro-batch runs
   // beside this one (Software::overlap_moe_expert_parallel_comm).
   Time beside_other_pass{};
-  int launches = 1;  // 0: in a graph
+  int launches = 1;         // from Python; 0: in a graph
+  int expert_launches = 0;  // by loops over experts in C++
+  // The CPU launches it only when the GPU has done all before: it needs to know how many rows each
+  // expert gets.
+  bool after_wait = false;
 };
 
 // Sums of a kernel list: what one task of stage granularity needs.
@@ -46,7 +51,7 @@ struct KernelTotals {
   Flops flops{};
   std::array<Time, kSources> by_source{};  // what the time rests on
   Time beside_other_pass{};                // as of kernels
-  std::int64_t launches = 0;
+  std::int64_t launches = 0, expert_launches = 0;
 
   KernelTotals& operator+=(const KernelTotals& other);
 };
@@ -135,7 +140,9 @@ class LayerCosts {
   LayerCost compute(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
   LayerCost block_cost(const Layer& layer, const TokenBatch& batch, Recompute recompute);
   const BlockTotals& block_totals(const Layer& layer, const Block& block, const TokenBatch& batch);
+  Time on_host(const KernelTotals& pass) const;
   bool host_bound(const KernelTotals& pass) const;
+  void wait_for_host(std::initializer_list<std::vector<TimedKernel>*> lists) const;
   bool accumulates_gradients(const LayerSetting& setting) const;
   TimedKernel gradient_accumulation(const Layer& layer) const;
   Flops model_flops(const Layer& layer, const MicroBatch& micro_batch) const;

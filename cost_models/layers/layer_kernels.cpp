@@ -56,7 +56,9 @@ void quantise_gradient(KernelList& list, const LayerSetting& s, std::int64_t val
 }  // namespace
 
 void KernelList::add(std::string_view name, bool communication, Cost cost, Flops flops) {
-  kernels_.push_back({name, communication, to_time(cost.time), flops, cost.source, {}, launches_});
+  kernels_.push_back(
+      {name, communication, to_time(cost.time), flops, cost.source, {}, launches_, 0, wait_});
+  wait_ = false;
 }
 
 Cost KernelList::product(Gemm gemm) const {
@@ -71,7 +73,7 @@ void KernelList::gemm(std::string_view name, const Gemm& gemm) {
 void KernelList::grouped_gemm(std::string_view name, Gemm gemm, bool one_launch) {
   gemm.grouped = true;
   this->gemm(name, gemm);
-  if (!one_launch) kernels_.back().launches *= static_cast<int>(ceil_div(gemm.batch, 2));
+  if (!one_launch) kernels_.back().expert_launches = static_cast<int>(gemm.batch);
 }
 
 void KernelList::attention(std::string_view name, const Attention& attention) {
@@ -113,6 +115,20 @@ void KernelList::quantise(std::string_view name, std::int64_t values, int copies
   const Bytes read{values * kHalf * (amax_pass_ && !amax_known ? 2 : 1)};
   const Bytes written = scaled(Bytes{values}, copies * bytes_of(format_));
   add(name, false, costs_.memory_bound({MemoryOp::elementwise, read + written}), {});
+}
+
+void KernelList::quantise_experts(std::string_view name, std::int64_t values, int copies,
+                                  std::int64_t experts) {
+  if (!is_quantised(format_)) return;
+  const bool known = format_ == NumberFormat::fp8 && !amax_pass_;
+  if (known || experts <= 1) return quantise(name, values, copies);
+  const std::int64_t each = ceil_div(values, experts);
+  const Bytes bytes = Bytes{each * kHalf} + scaled(Bytes{each}, copies * bytes_of(format_));
+  Cost cost = costs_.memory_bound({MemoryOp::elementwise, bytes});
+  if (amax_pass_) cost.time += costs_.memory_bound({MemoryOp::elementwise, {each * kHalf}}).time;
+  add(name, false, {cost.time * static_cast<double>(experts), cost.source}, {});
+  // With an amax pass: largest value, scale, values.
+  kernels_.back().expert_launches = static_cast<int>(experts) * (amax_pass_ ? 3 : 1);
 }
 
 void KernelList::collective(CollectiveOp op, Bytes bytes) {

@@ -98,8 +98,7 @@ class KernelList {
   void in_graph(bool graph) { launches_ = graph ? 0 : 1; }
 
   void gemm(std::string_view name, const Gemm& gemm);
-  // Of experts: one launch for all, or one for each from a loop in C++, which takes half as long as
-  // one from Python (an estimate).
+  // Of experts: one launch for all, or one for each from a loop in C++.
   void grouped_gemm(std::string_view name, Gemm gemm, bool one_launch);
   void attention(std::string_view name, const Attention& attention);
   void chunked_scan(std::string_view name, const ChunkedScan& scan);
@@ -116,6 +115,12 @@ class KernelList {
   // Into copies in the setting's format; nothing if products take bf16. Read once, or twice where
   // the largest value is looked for first.
   void quantise(std::string_view name, std::int64_t values, int copies, bool amax_known = false);
+  // The same of so many experts' rows, for each its own kernels (Transformer Engine's
+  // split_quantize, which has one kernel for all only where scales are known: delayed scaling).
+  void quantise_experts(std::string_view name, std::int64_t values, int copies,
+                        std::int64_t experts);
+  // The CPU waits for what the GPU has found out so far before it launches what comes next.
+  void wait_for_counts() { wait_ = true; }
   // Over the tp group; nothing if that is one rank.
   void collective(CollectiveOp op, Bytes bytes);
   // Over the cp group.
@@ -157,6 +162,7 @@ class KernelList {
   std::int64_t activation_bytes_;
   bool amax_pass_;
   int launches_ = 1;
+  bool wait_ = false;
   std::vector<TimedKernel> kernels_;
 };
 

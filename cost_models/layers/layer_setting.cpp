@@ -87,6 +87,9 @@ LayerCosts::LayerCosts(const Model& model, const Parallelism& parallelism, const
       expert_tp_group_(tp_group_of(parallelism.expert_tensor_ranks(), cluster)),
       ends_early_(gradients_end_early(model)),
       memo_(std::make_unique<Memo>()) {
+  software_.host_time_per_kernel = software.host_time_per_kernel * cluster.host_slowdown;
+  software_.host_time_per_expert_kernel =
+      software.host_time_per_expert_kernel * cluster.host_slowdown;
   const int tp = parallelism.tensor_model_parallel_size;
   check_format(kernels, software.precision.format);
   const auto check = [tp](const std::string& name, const Transformer& first,

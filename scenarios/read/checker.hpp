@@ -24,6 +24,7 @@ class Checker {
   void layers() const;
   void sharding() const;
   void offload() const;
+  void activation_offload() const;
   void context_parallel() const;
   void tensor_parallel() const;
   void parallel_branches() const;

@@ -17,6 +17,7 @@ void check_parallelism(const Job& job, const Node& run, Problems& problems) {
   checker.schedule();
   checker.sharding();
   checker.offload();
+  checker.activation_offload();
   checker.context_parallel();
   checker.size();
   if (job.given_times) checker.given_times();

@@ -51,6 +51,7 @@ ClusterSpec read_cluster(const Node& table, const std::string& key, Problems& pr
   if (network || reader.has("nic_bandwidth")) reader.require("nic_bandwidth", c.nic_bandwidth);
   reader.read("host_link_bandwidth", c.host_link_bandwidth);
   reader.read("host_memory_bandwidth", c.host_memory_bandwidth);
+  reader.read("host_slowdown", c.host_slowdown, {0.1, 100});
   reader.read("nvlink_domain", t.nvlink_domain, kNodes);
   reader.read("nodes_per_leaf", t.nodes_per_leaf, kNodes);
   reader.read("spines", t.spines, kPerNode);

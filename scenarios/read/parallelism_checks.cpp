@@ -102,6 +102,34 @@ void Checker::sharding() const {
         "reshard_after_forward, which are FSDP's");
 }
 
+// As Megatron-Core's TransformerConfig refuses them, and Transformer Engine's context its layers.
+void Checker::activation_offload() const {
+  const int layers = job_.software.cpu_offloading_num_layers;
+  if (layers == 0) return;
+  const std::string key = "software.cpu_offloading_num_layers";
+  if (job_.given_times) return add(key, "given times are of whole chunks: 0 is meant");
+  if (layers >= job_.model.llm.blocks.num_hidden_layers)
+    add(key, fmt::format("Megatron-Core offloads fewer than all of the LLM's {} blocks, found {}",
+                         job_.model.llm.blocks.num_hidden_layers, layers));
+  if (job_.parallelism.pipeline_model_parallel_size > 1)
+    add(key, fmt::format("Megatron-Core has no pipelines with it: expected "
+                         "pipeline_model_parallel_size 1, found {}",
+                         job_.parallelism.pipeline_model_parallel_size));
+  if (job_.recompute.llm != Recompute::none || !job_.recompute.layers_per_stage.empty())
+    add(key,
+        "Megatron-Core does not offload activations that are recomputed: recompute = "
+        "\"none\"");
+  if (job_.software.cuda_graphs || job_.software.cuda_graph_attention ||
+      job_.software.cuda_graph_router)
+    add(key,
+        "Megatron-Core does not offload what CUDA graphs keep at one place: cuda_graphs, "
+        "cuda_graph_attention and cuda_graph_router are to be false");
+  if (job_.strategy == "optimus" || job_.strategy == "omnibal+optimus")
+    add(key,
+        fmt::format("{} runs encoders between the blocks' kernels: expected 0", job_.strategy));
+  if (job_.cluster.host_link_bandwidth.value <= 0) add(key, "needs cluster.host_link_bandwidth");
+}
+
 void Checker::offload() const {
   if (job_.software.optimizer_offload_fraction == 0) return;
   const std::string key = "software.optimizer_offload_fraction";
@@ -126,12 +154,18 @@ void Checker::context_parallel() const {
     add(key,
         "needs software.flash_attention: Transformer Engine cuts sequences for flash "
         "attention only");
-  if (any_llm_block([](const Transformer& t) {
-        return t.latent || t.sliding_window > 0 || t.attention_chunk_size > 0 || t.cross_attention;
-      }))
-    add(key,
-        "is modelled for attention over whole sequences only, not for latent attention, "
-        "windows or cross-attention");
+  if (any_llm_block(
+          [](const Transformer& t) { return t.attention_chunk_size > 0 || t.cross_attention; }))
+    add(key, "is modelled for attention over sequences, not for chunks or cross-attention");
+  if (p.cp_comm_type == CpCommType::p2p &&
+      any_llm_block([](const Transformer& t) { return t.sliding_window > 0; }))
+    add("parallelism.cp_comm_type",
+        "Transformer Engine has windows with all_gather and a2a only, found p2p");
+  if (p.cp_comm_type != CpCommType::p2p &&
+      any_llm_block([](const Transformer& t) { return static_cast<bool>(t.latent); }))
+    add("parallelism.cp_comm_type",
+        fmt::format("Transformer Engine has latent attention with p2p only, found {}",
+                    name_of(p.cp_comm_type)));
   const std::int64_t pieces = std::int64_t{2} * cp;
   if (!job_.data.set && job_.data.tokens_per_sample % pieces != 0)
     add(key, fmt::format("sequences are cut into 2 x {} equal pieces, and {} tokens do not divide "

@@ -145,6 +145,10 @@ void each_field(Software& s, F field) {
         "code: FSDP recomputes and goes backward within one unit", kUpToParameters);
   field("host_time_per_kernel", s.host_time_per_kernel,
         "estimate: PyTorch's dispatcher and autograd");
+  field("host_time_per_expert_kernel", s.host_time_per_expert_kernel,
+        "measurement: Transformer Engine's pull request 3134: products of 8 experts, 128 x 2048 x "
+        "2048 each, take 33 us each on a Blackwell node whose CPU is not named, taken to be a "
+        "Grace (2.7 times)");
   field("host_time_per_pass", s.host_time_per_pass,
         "fit: half of the 1 ms that was chosen for forwards with zero bubble and MegaScale");
   field("grad_accumulation_bytes_per_parameter", s.grad_accumulation_bytes_per_parameter,
@@ -152,6 +156,8 @@ void each_field(Software& s, F field) {
   field("grads_start_empty", s.grads_start_empty,
         "code: Megatron keeps its main gradients and zeroes them");
   field("clip_grad", s.clip_grad, "code: Megatron's --clip-grad is 1.0 unless told otherwise");
+  field("cpu_offloading_num_layers", s.cpu_offloading_num_layers,
+        "code: Megatron-Core's cpu_offloading is off", Range{0, 1e6});
   field("optimizer_offload_fraction", s.optimizer_offload_fraction,
         "documented: Megatron, 0 unless --optimizer-cpu-offload", {0, 1});
   field("grad_bytes_per_parameter", s.precision.grad_bytes_per_parameter,

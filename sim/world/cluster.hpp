@@ -56,6 +56,9 @@ struct ClusterSpec {
   // For what is offloaded; 0: not stated. Of each GPU: its link to the CPU in a direction (PCIe or
   // C2C), and its share of the CPUs' memory bandwidth.
   BytesPerSecond host_link_bandwidth{}, host_memory_bandwidth{};
+  // What a launch takes of this CPU's time over that of a Xeon 8480C (DGX H100), of which
+  // Software's host times are.
+  double host_slowdown = 1;
   Topology topology;
   // What a collective between leaves gets of its NICs' bandwidth: all with adaptive routing; where
   // ECMP hashes as many flows onto as many uplinks, 1 - 1/e = 0.63 on average.

@@ -183,6 +183,9 @@ struct Software {
   // GPU, so this counts only where a layer's launches take longer than its kernels: small layers,
   // small micro-batches, high tp.
   Seconds host_time_per_kernel{8e-6};
+  // The same of a kernel that a loop in C++ launches for each expert: a product (descriptors, a
+  // look-up of its algorithm, the launch), or a part of quantising its rows.
+  Seconds host_time_per_expert_kernel{12e-6};
   // Every launch waits for its kernel (CUDA_LAUNCH_BLOCKING=1), so the CPU never runs ahead.
   bool launch_blocking = false;
   // Layers are replayed as graphs: the GPU does not wait for launches.
@@ -208,6 +211,9 @@ struct Software {
   // Of the optimizer's states, what lies in the CPU's memory and is updated there: Megatron's
   // --optimizer-cpu-offload with --optimizer-offload-fraction, DeepSpeed's offload_optimizer.
   double optimizer_offload_fraction = 0;
+  // Of the LLM's blocks, the first so many whose activations lie in the CPU's memory from forward to
+  // backward (Megatron-Core's cpu_offloading_num_layers, by Transformer Engine).
+  int cpu_offloading_num_layers = 0;
 
   MemorySettings memory;
   Bytes memory_reserve{};  // kept free for what no other name covers

@@ -68,7 +68,7 @@ Program to_program(const Job& job, const Plan& plan, const CostContext& costs) {
 
 bool can_be_grouped(const Job& job, const Plan& plan) {
   return (plan.encoders || job.granularity == Granularity::kernel) && !job.given_times &&
-         job.parallelism.zero_stage < 3;
+         job.parallelism.zero_stage < 3 && job.software.cpu_offloading_num_layers == 0;
 }
 
 GroupedProgram to_grouped_program(const Job& job, const Plan& plan, const ModelledCosts& costs) {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "cost_models/layers/layer_costs.hpp"
+#include "strategies/lower/activation_offload.hpp"
 #include "strategies/lower/data_parallel.hpp"
 #include "strategies/lower/parameters.hpp"
 #include "strategies/lower/pipeline.hpp"
@@ -13,6 +15,10 @@ namespace mllmsim::lower {
 namespace {
 
 TaskKind kind_of(const Pass& pass) { return pass.forward ? TaskKind::forward : TaskKind::backward; }
+
+bool is_llm_block(const Model& model, const Layer& layer) {
+  return is_llm(model, layer) && layer.kind == LayerKind::block;
+}
 
 const char* label_of(const Model& model, const Chunk& layers) {
   if (layers.empty()) return "empty";
@@ -41,7 +47,7 @@ void add_given_passes(StepBuilder& step, const GivenTimes& times) {
 
 bool by_layer(const Job& job, std::uint32_t micro_batches, int rank, const Pass& pass) {
   const Parallelism& p = job.parallelism;
-  if (p.zero_stage == 3) return true;
+  if (p.zero_stage == 3 || job.software.cpu_offloading_num_layers > 0) return true;
   if (!in_buckets(p, rank, pass.chunk)) return false;
   return pass.forward
              ? p.zero_stage >= 1 && job.software.overlap_param_gather && pass.micro_batch == 0
@@ -98,6 +104,9 @@ PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
     return out;
   }
   const std::size_t count = layers.size();
+  std::optional<ActivationOffload> offload;
+  if (step_.job().software.cpu_offloading_num_layers > 0)
+    offload.emplace(step_, issuing.device, pass, saved_of_blocks(issuing, layers, pass));
   for (std::size_t n = 0; n < count; ++n) {
     const std::size_t i = pass.forward ? n : count - 1 - n;
     // Taken with the first task of a forward, given back with the last of a backward.
@@ -113,6 +122,10 @@ PassTasks Passes::add_pass(Issuing& issuing, const Pass& pass) {
     if (step_.job().parallelism.zero_stage == 3) {
       sharded_.slow_beside_collectives(issuing.device, pass, segment);
       sharded_.copy_buffers(issuing.device, pass, segment);
+      issuing.chain.last = segment.last;
+    }
+    if (offload && is_llm_block(step_.job().model, layers[i].layer)) {
+      offload->passed(segment);
       issuing.chain.last = segment.last;
     }
     if (!step_.grouped()) {
@@ -143,7 +156,8 @@ TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
     if (!first) first = issued.first;
   };
   if (!software.overlap_p2p && !software.cuda_graphs)
-    add({to_time(software.host_time_per_pass), step_.label("start of a pass", ""), TaskKind::host});
+    add({to_time(software.host_time_per_pass * step_.job().cluster.host_slowdown),
+         step_.label("start of a pass", ""), TaskKind::host});
   const bool shards =
       software.scatter_gather_p2p && !p.sequence_parallel && p.tensor_model_parallel_size > 1;
   if (const auto from = step_.stage_before(rank, pass); from && shards) {
@@ -178,6 +192,15 @@ Segment Passes::add_chunk(const Issuing& issuing, const Pass& pass) {
 const costs::LayerTotals& Passes::totals(const Issuing& issuing, const PlannedLayer& layer,
                                          const Pass& pass) const {
   return costs_.plan.layer(static_cast<std::size_t>(issuing.at.replica), pass.micro_batch, layer);
+}
+
+std::vector<Bytes> Passes::saved_of_blocks(const Issuing& issuing, const Chunk& layers,
+                                           const Pass& pass) const {
+  std::vector<Bytes> saved;
+  for (const PlannedLayer& planned : layers)
+    if (is_llm_block(step_.job().model, planned.layer))
+      saved.push_back(totals(issuing, planned, pass).saved);
+  return saved;
 }
 
 MemoryDeltas Passes::deltas(const Issuing& issuing, const Chunk& layers, std::size_t i,

@@ -86,6 +86,9 @@ class Passes {
                       Bytes saved, Bytes working) const;
   const costs::LayerTotals& totals(const Issuing& issuing, const PlannedLayer& layer,
                                    const Pass& pass) const;
+  // Of the LLM's blocks among these.
+  std::vector<Bytes> saved_of_blocks(const Issuing& issuing, const Chunk& layers,
+                                     const Pass& pass) const;
   Segment add_compute(const Issuing& issuing, const Pass& pass, const ChunkCost& cost,
                       const Chunk& layers);
   // Whether the pass runs together with one of another micro-batch.

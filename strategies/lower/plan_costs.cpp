@@ -14,6 +14,7 @@ void add(costs::KernelTotals& sum, const costs::KernelTotals& totals, int count)
   sum.flops += totals.flops * static_cast<double>(count);
   sum.beside_other_pass += totals.beside_other_pass * count;
   sum.launches += totals.launches * count;
+  sum.expert_launches += totals.expert_launches * count;
   for (std::size_t s = 0; s < costs::kSources; ++s) sum.by_source[s] += totals.by_source[s] * count;
 }
 

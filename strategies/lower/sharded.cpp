@@ -127,7 +127,8 @@ void ShardedLayers::add_collectives() {
   const auto in_pieces = [&](int count, int operators_per_rank) {
     CollectivePieces pieces{count, {}};
     if (software.zero3_tensor_per_rank)
-      pieces.further = software.host_time_per_kernel * static_cast<double>(operators_per_rank) *
+      pieces.further = software.host_time_per_kernel * step_.job().cluster.host_slowdown *
+                       static_cast<double>(operators_per_rank) *
                        static_cast<double>(step_.job().parallelism.data_parallel_size);
     return pieces;
   };

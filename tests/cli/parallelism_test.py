@@ -135,6 +135,17 @@ class Parallelism(InItsOwnDirectory):
         self.assertIn("cluster.host_link_bandwidth",
                       self.refused("cluster.host_link_bandwidth=\"0 GB/s\"", "software.optimizer_offload_fraction=1"))
 
+    def test_activations_on_the_cpu_leave_memory(self):
+        none, some = (self.run_with(f"software.cpu_offloading_num_layers={n}") for n in (0, 16))
+        self.assertLess(some["peak_memory_bytes"], none["peak_memory_bytes"])
+        self.assertGreaterEqual(some["iteration_s"], none["iteration_s"] * (1 - 1e-9))
+        slow = self.run_with("software.cpu_offloading_num_layers=16", "cluster.host_link_bandwidth=\"1 GB/s\"")
+        self.assertGreater(slow["iteration_s"], 1.5 * none["iteration_s"])
+        for word, keys in (("no pipelines", ["pp=2"]), ("recompute", ["recompute=full"]), ("CUDA graphs", ["software.cuda_graphs=true"]),
+                           ("fewer than all", ["software.cpu_offloading_num_layers=32"]),
+                           ("host_link_bandwidth", ["cluster.host_link_bandwidth=\"0 GB/s\""])):
+            self.assertIn(word, self.refused("software.cpu_offloading_num_layers=16", *keys))
+
     def test_what_frameworks_refuse_is_refused_with_the_reason(self):
         self.assertIn("do not divide", self.refused("cp=3"))
         self.assertIn("2 x 16 equal pieces", self.refused("cp=16", "data.tokens_per_sample=8200"))

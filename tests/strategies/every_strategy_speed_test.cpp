@@ -46,7 +46,7 @@ double& random_factor(CostFactors& f) {
 
 Job job_bound_by_gpus(const std::string& strategy) {
   Job job = random_job(strategy);
-  job.software.host_time_per_kernel = {};
+  job.software.host_time_per_kernel = job.software.host_time_per_expert_kernel = {};
   return job;
 }
 
@@ -101,6 +101,8 @@ TEST(EveryStrategy, MovesByAtMostTwoPercentIfAnInputMovesByOne) {
         break;
       case 2:
         job.software.host_time_per_kernel = job.software.host_time_per_kernel * change;
+        job.software.host_time_per_expert_kernel =
+            job.software.host_time_per_expert_kernel * change;
         break;
       default:
         job.cluster.topology.oversubscription *= change;

@@ -10,6 +10,7 @@ Job job_on_nodes_alike(const std::string& strategy) {
   Job job = random_job(strategy);
   const Parallelism& p = job.parallelism;
   job.cluster = small_job().cluster;
+  job.cluster.host_link_bandwidth = {64e9};
   job.cluster.gpus_per_node = p.tensor_model_parallel_size;
   job.cluster.nics_per_node = 1;
   job.cluster.nodes = p.world_size() / p.tensor_model_parallel_size;

@@ -68,6 +68,7 @@ inline Software random_software(const Parallelism& p) {
   s.zero3_collectives_per_layer = *rc::gen::element(1, 4);
   s.zero3_max_reuse_distance = *rc::gen::element(0, 1'000'000);
   s.host_time_per_kernel = Seconds{*rc::gen::element(0.0, 8e-6, 55e-6)};
+  s.host_time_per_expert_kernel = Seconds{*rc::gen::element(0.0, 12e-6)};
   s.grad_accumulation_bytes_per_parameter = *rc::gen::element(0, 6, 10, 18);
   s.precision.grad_bytes_per_parameter = *rc::gen::element(2, 4);
   s.precision.sharded_grad_bytes_per_parameter = *rc::gen::element(2, 4);
@@ -89,6 +90,8 @@ inline ClusterSpec random_cluster(const Parallelism& p) {
   c.topology.spines = *rc::gen::element(1, 2);
   c.topology.oversubscription = *rc::gen::element(1.0, 3.0);
   c.gpu_speed_spread = *rc::gen::element(0.0, 0.015);
+  c.host_slowdown = *rc::gen::element(1.0, 2.7);
+  c.host_link_bandwidth = {*rc::gen::element(1e9, 64e9)};
   return c;
 }
 
@@ -182,6 +185,15 @@ inline Job random_job(const std::string& strategy) {
   job.software.recompute_modules = {};
   for (std::size_t m = 0; m < Names<RecomputeModule>::list.size(); ++m)
     if (random_bool()) job.software.recompute_modules.add(static_cast<RecomputeModule>(m));
+  const bool graphs = job.software.cuda_graphs || job.software.cuda_graph_attention ||
+                      job.software.cuda_graph_router;
+  if (job.parallelism.pipeline_model_parallel_size == 1 && !strategy.starts_with("o") && !graphs &&
+      random_bool()) {
+    job.recompute.llm = Recompute::none;
+    job.recompute.layers_per_stage.clear();
+    job.software.cpu_offloading_num_layers =
+        *rc::gen::inRange<int>(0, static_cast<int>(job.model.llm.blocks.num_hidden_layers));
+  }
   job.granularity = *rc::gen::element(Granularity::stage, Granularity::kernel);
   if (strategy == "baseline")
     job.options["partition"] =
@@ -200,7 +212,8 @@ inline std::string text_of(const Job& job) {
       "{}, {} micro-batches of {}{}\n"
       "recompute {} {} [{}] {} {}, {} encoders, {} LLM layers:{}; {} GPUs per node, {} "
       "NICs\n"
-      "overlaps: gather {} reduce {} tp backward {} forward {} p2p {}; scatter {} split p2p {}\n",
+      "overlaps: gather {} reduce {} tp backward {} forward {} p2p {}; scatter {} split p2p {}; {} "
+      "blocks' activations on the CPU\n",
       job.strategy, p.tensor_model_parallel_size, p.pipeline_model_parallel_size,
       p.virtual_pipeline_stages, p.context_parallel_size, name_of(p.cp_comm_type),
       p.expert_model_parallel_size, p.expert_tensor_ranks(), p.data_parallel_size, p.zero_stage,
@@ -212,7 +225,7 @@ inline std::string text_of(const Job& job) {
       job.model.llm.blocks.num_hidden_layers, traits_of(job.model), job.cluster.gpus_per_node,
       job.cluster.nics_per_node, s.overlap_param_gather, s.overlap_grad_reduce,
       s.overlap_tp_backward, s.overlap_tp_forward, s.overlap_p2p, s.reduce_scatter_grads,
-      s.scatter_gather_p2p);
+      s.scatter_gather_p2p, s.cpu_offloading_num_layers);
 }
 
 // A job, what it costs and what its strategy plans for it. What a strategy cannot do (more stages

@@ -37,7 +37,7 @@ struct ExpertBlock {
 
   explicit ExpertBlock(const Parallelism& p, Software software = flash()) {
     kernels.collective_seconds_per_byte = 1e-6;
-    software.host_time_per_kernel = {};
+    software.host_time_per_kernel = software.host_time_per_expert_kernel = {};
     ClusterSpec cluster;
     LayerCosts costs(model, p, software, kernels, cluster);
     cost = costs.cost(kLlmBlock, text(16, 1), Recompute::none);

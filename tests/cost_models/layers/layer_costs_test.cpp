@@ -208,7 +208,7 @@ TEST(LayerCosts, WithoutOverlapBackwardCommunicationIsExposed) {
 // which one has nothing to hide behind.
 TEST(LayerCosts, OverlapInForwardsLeavesAQuarterOfTheCommunication) {
   Software overlapped = flash();
-  overlapped.host_time_per_kernel = {0};
+  overlapped.host_time_per_kernel = overlapped.host_time_per_expert_kernel = {0};
   Fixture whole(gpt(1, 1024, 16), 4, true, overlapped);
   overlapped.overlap_tp_forward = true;
   Fixture pieces(gpt(1, 1024, 16), 4, true, overlapped);

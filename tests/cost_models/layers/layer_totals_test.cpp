@@ -83,6 +83,7 @@ Software any_software() {
   s.recompute_flash_attention = any();
   s.recompute_early_stop = any();
   s.host_time_per_kernel = {*rc::gen::element(0.0, 1e-9, 8e-6)};
+  s.host_time_per_expert_kernel = {*rc::gen::element(0.0, 1e-9, 12e-6)};
   s.grad_accumulation_bytes_per_parameter = *rc::gen::element(0, 10);
   return s;
 }
@@ -121,7 +122,7 @@ TEST(LayerTotals, AnEncoderWithoutImagesTakesNoTime) {
   Parallelism two_micro_batches;
   two_micro_batches.global_batch_size = 2;
   Software software;
-  software.host_time_per_kernel = {0};
+  software.host_time_per_kernel = software.host_time_per_expert_kernel = {0};
   software.grad_accumulation_bytes_per_parameter = 10;
   const SimpleCosts kernels;
   LayerCosts costs(model, two_micro_batches, software, kernels, {});

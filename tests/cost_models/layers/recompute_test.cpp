@@ -22,7 +22,7 @@ struct Selective {
 
   Selective(const Model& model, std::initializer_list<RecomputeModule> modules) {
     Software software;
-    software.host_time_per_kernel = {};
+    software.host_time_per_kernel = software.host_time_per_expert_kernel = {};
     without = cost_with(model, software, Recompute::none);
     software.recompute_modules = {};
     for (const RecomputeModule m : modules) software.recompute_modules.add(m);
@@ -57,7 +57,7 @@ TEST(RecomputeModules, OldMegatronLeftFlashAttentionAlone) {
 TEST(FullRecompute, OfPyTorchStopsBeforeTheLastProduct) {
   const auto again = [](bool early_stop, bool dropout) {
     Software software;
-    software.host_time_per_kernel = {};
+    software.host_time_per_kernel = software.host_time_per_expert_kernel = {};
     software.recompute_early_stop = early_stop;
     software.dropout = dropout;
     return cost_with(llama_like(), software, Recompute::full);

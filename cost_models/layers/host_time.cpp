@@ -1,0 +1,86 @@
+// A GPU that waits for its CPU. Kernels of a layer are launched one after another, ahead of the GPU:
+//
+//   time = max(all launches, all kernels)
+//
+// Where experts take as many rows as are routed to them, the CPU first waits for the GPU to say how
+// many (dropless Megatron-Core: tokens_per_expert is copied to the host before the first kernel
+// that needs it), and runs ahead from there to the same place in the next layer. With the kernels
+// in that order, the one that waits first, each starts when it is launched and the one before is
+// done:
+//
+//   time = max over kernels k of (launches up to k + kernels from k on)
+//
+// Passes that hide exchanges behind another's kernels take at least their launches. What is
+// recomputed and the backward behind it are launched in a row. With launches that block, the CPU
+// never runs ahead: each kernel takes its launch as well.
+#include <algorithm>
+
+#include "cost_models/layers/layer_costs.hpp"
+
+namespace mllmsim::costs {
+namespace {
+
+Time longest_chain(const std::vector<TimedKernel*>& kernels, std::size_t first, Seconds each,
+                   Seconds each_expert) {
+  Seconds launched{}, left{};
+  for (const TimedKernel* k : kernels) left += to_seconds(k->time);
+  Seconds most = left;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const TimedKernel& k = *kernels[(first + i) % kernels.size()];
+    launched += each * k.launches + each_expert * k.expert_launches;
+    most = std::max(most, launched + left);
+    left -= to_seconds(k.time);
+  }
+  return to_time(most);
+}
+
+}  // namespace
+
+Time LayerCosts::on_host(const KernelTotals& pass) const {
+  return to_time(software_.host_time_per_kernel * static_cast<double>(pass.launches) +
+                 software_.host_time_per_expert_kernel * static_cast<double>(pass.expert_launches));
+}
+
+bool LayerCosts::host_bound(const KernelTotals& pass) const {
+  return software_.launch_blocking || (!software_.cuda_graphs && on_host(pass) > pass.time);
+}
+
+// Each kernel takes its share of the longer time.
+void LayerCosts::wait_for_host(std::initializer_list<std::vector<TimedKernel>*> lists) const {
+  const Seconds each = software_.host_time_per_kernel;
+  const Seconds each_expert = software_.host_time_per_expert_kernel;
+  std::vector<TimedKernel*> kernels;
+  KernelTotals sum;
+  for (auto* list : lists) {
+    sum += totals(*list);
+    for (TimedKernel& k : *list) kernels.push_back(&k);
+  }
+  if (software_.launch_blocking) {
+    for (TimedKernel* k : kernels) {
+      k->time += to_time(each * k->launches + each_expert * k->expert_launches);
+      k->source = Source::estimate;
+    }
+    return;
+  }
+  if (software_.cuda_graphs || sum.time == Time{}) return;
+  const auto waiting = std::find_if(kernels.begin(), kernels.end(),
+                                    [](const TimedKernel* k) { return k->after_wait; });
+  Time time = std::max(sum.time, on_host(sum));
+  if (waiting != kernels.end())
+    time =
+        std::max(time, longest_chain(kernels, static_cast<std::size_t>(waiting - kernels.begin()),
+                                     each, each_expert));
+  const Time hidden = std::min(sum.beside_other_pass, std::max(Time{}, time - on_host(sum)));
+  if (time == sum.time && hidden == sum.beside_other_pass) return;
+  const double longer = time / sum.time;
+  const double shown = sum.beside_other_pass == Time{} ? 0 : hidden / sum.beside_other_pass;
+  for (TimedKernel* k : kernels) {
+    if (longer > 1) {
+      k->time = to_time(to_seconds(k->time) * longer);
+      k->source = Source::estimate;
+    }
+    k->beside_other_pass = to_time(to_seconds(k->beside_other_pass) * shown);
+  }
+}
+
+}  // namespace mllmsim::costs

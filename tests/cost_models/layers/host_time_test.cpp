@@ -1,0 +1,84 @@
+// What the CPU's launches make of a block with experts: 16 tokens of 64 values, 2 of 8 experts for
+// each on 4 ranks, so 2 experts per rank.
+#include <gtest/gtest.h>
+
+#include "tests/cost_models/layer_fakes.hpp"
+
+namespace mllmsim {
+using namespace costs;
+namespace {
+
+LayerTotals block(const Software& software, double host_slowdown = 1,
+                  double collective_seconds_per_byte = 1e-11) {
+  Model model = llama_like();
+  model.llm.blocks.experts = {8, 2, 32, 0};
+  Parallelism p;
+  p.data_parallel_size = 4;
+  p.expert_model_parallel_size = 4;
+  SimpleCosts kernels;
+  kernels.collective_seconds_per_byte = collective_seconds_per_byte;
+  ClusterSpec cluster;
+  cluster.host_slowdown = host_slowdown;
+  return LayerCosts(model, p, software, kernels, cluster)
+      .total(kLlmBlock, text(16, 1), Recompute::none);
+}
+
+Software launching(double kernel_s, double expert_kernel_s) {
+  Software s = flash();
+  s.host_time_per_kernel = {kernel_s};
+  s.host_time_per_expert_kernel = {expert_kernel_s};
+  s.moe_expert_capacity_factor = 1;
+  return s;
+}
+
+double seconds(Time t) { return to_seconds(t).value; }
+constexpr double kNear = 1e-6;  // kernels themselves, and shares rounded to nanoseconds
+
+// Up and down of two experts; backward two products of each.
+TEST(HostTime, EveryExpertsProductIsALaunch) {
+  const LayerTotals t = block(launching(0, 1));
+  EXPECT_NEAR(seconds(t.forward.time), 4, kNear);
+  EXPECT_NEAR(seconds(t.backward.time), 8, kNear);
+}
+
+// Of each expert, in MXFP8, one kernel before each product of the forward, and one before both of
+// the backward; three where the largest value is looked for first (that, the scale, the values).
+TEST(HostTime, EveryExpertsRowsAreQuantisedForThemselves) {
+  Software s = launching(0, 1);
+  s.precision.format = NumberFormat::mxfp8;
+  EXPECT_NEAR(seconds(block(s).forward.time), 4 + 4, kNear);
+  EXPECT_NEAR(seconds(block(s).backward.time), 8 + 4, kNear);
+  s.precision.format = NumberFormat::fp8;
+  s.precision.fp8_current_scaling = true;
+  EXPECT_NEAR(seconds(block(s).forward.time), 4 + 12, kNear);
+  s.precision.fp8_current_scaling = false;  // scales are known: one kernel for all experts
+  EXPECT_NEAR(seconds(block(s).forward.time), 4, kNear);
+}
+
+TEST(HostTime, OneLaunchOfAllExpertsIsOne) {
+  Software s = launching(0, 1);
+  s.moe_fused_grouped_mlp = true;
+  EXPECT_NEAR(seconds(block(s).forward.time), 0, kNear);
+}
+
+TEST(HostTime, ASlowerCpuTakesLonger) {
+  EXPECT_NEAR(seconds(block(launching(0, 1), 2.7).forward.time), 4 * 2.7, kNear);
+}
+
+// Kernels that are longer than their launches hide all of them but the one that the GPU waits for:
+// the first after the CPU knows how many rows each expert has. At a capacity, or in a graph, none.
+TEST(HostTime, WithoutACapacityTheCpuWaitsForTheRouter) {
+  Software s = launching(1e-3, 0);
+  s.moe_expert_capacity_factor = 0;
+  const double waited = seconds(block(s, 1, 1e-4).forward.time);
+  s.cuda_graphs = true;
+  EXPECT_NEAR(waited, seconds(block(s, 1, 1e-4).forward.time) + 1e-3, kNear);
+  s.cuda_graphs = false;
+  s.moe_expert_capacity_factor = 1;
+  const double hidden = seconds(block(s, 1, 1e-4).forward.time);
+  s.cuda_graphs = true;
+  EXPECT_NEAR(hidden, seconds(block(s, 1, 1e-4).forward.time), kNear);
+}
+
+}  // namespace
+}  // namespace mllmsim
