@@ -68,8 +68,8 @@ class StepBuilder {
     return schedules_[static_cast<std::size_t>(rank)];
   }
 
-  // What the micro-batch leaves on the way from a model stage to a neighbour, once somebody said it;
-  // equal micro-batches in a row share it.
+  // What the micro-batch sends from a model stage to a neighbour, once somebody said it; equal
+  // micro-batches in a row share it.
   std::optional<Bytes>& boundary(int from_stage, int to_stage, int replica, std::uint32_t index) {
     const std::size_t shape = shapes_[static_cast<std::size_t>(replica) * micro_batches() + index];
     const std::size_t stages = static_cast<std::size_t>(ranks()) * chunks();
