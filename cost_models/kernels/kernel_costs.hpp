@@ -19,6 +19,8 @@ struct Cost {
 struct CostFactors {
   double gemm = 1, attention = 1, memory_bound = 1, optimizer = 1;
   double collectives_in_node = 1, collectives_across_nodes = 1, point_to_point = 1;
+
+  bool operator==(const CostFactors&) const = default;
 };
 
 class KernelCosts {

@@ -94,6 +94,10 @@ class LayerCosts {
   LayerCosts(const Model& model, const Parallelism& parallelism, const Software& software,
              const KernelCosts& kernels, const ClusterSpec& cluster);
   LayerCosts(LayerCosts&&) noexcept;
+
+  // All that costs depend on of it. Batch sizes matter only where micro-batches add up gradients,
+  // by their number: jobs whose parallelism is the same but for that can share costs.
+  static Parallelism known_by(Parallelism parallelism, const Software& software);
   ~LayerCosts();
 
   // Whether two layers cost the same for the same micro-batch.
@@ -158,7 +162,8 @@ class LayerCosts {
   GroupShape tp_group_, cp_group_;
   int cp_nic_sharers_ = 1;
   GroupShape expert_group_, expert_tp_group_;
-  bool ends_early_ = false;  // gradients do, before all blocks of a kind were passed
+  std::int64_t crossing_blocks_ = 0;  // of the LLM, up to the last with cross-attention
+  bool ends_early_ = false;           // gradients do, before all blocks of a kind were passed
   std::unique_ptr<Memo> memo_;
 };
 

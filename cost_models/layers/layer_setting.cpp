@@ -56,6 +56,15 @@ bool gradients_end_early(const Model& model) {
   return adapters || (crosses(model) && !model.llm.trained);
 }
 
+std::int64_t crossing_blocks(const Model& model) {
+  const auto llm = static_cast<std::uint16_t>(model.encoders.size());
+  for (std::int64_t i = model.llm.blocks.num_hidden_layers; i > 0; --i)
+    if (blocks_of(model, {LayerKind::block, llm, static_cast<std::uint32_t>(i - 1)})
+            .cross_attention)
+      return i;
+  return 0;
+}
+
 void check_heads(const std::string& name, const Transformer& t, int tp) {
   const Recurrence& r = t.recurrence;
   if (!t.has_mixer) return;
@@ -85,6 +94,7 @@ LayerCosts::LayerCosts(const Model& model, const Parallelism& parallelism, const
       cp_nic_sharers_(nic_sharers(parallelism.tensor_model_parallel_size, cluster)),
       expert_group_(expert_group_of(parallelism, cluster)),
       expert_tp_group_(tp_group_of(parallelism.expert_tensor_ranks(), cluster)),
+      crossing_blocks_(crossing_blocks(model)),
       ends_early_(gradients_end_early(model)),
       memo_(std::make_unique<Memo>()) {
   software_.host_time_per_kernel = software.host_time_per_kernel * cluster.host_slowdown;

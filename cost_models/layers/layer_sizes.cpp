@@ -21,12 +21,7 @@ Bytes LayerCosts::boundary(const Layer& layer, const MicroBatch& mb) const {
     const LayerSetting s = setting_of(layer);
     std::int64_t tokens = s.local_tokens(mb.llm);
     // Image tokens that a later block sees by cross-attention, too.
-    for (std::int64_t i = taken; i < model_.llm.blocks.num_hidden_layers; ++i)
-      if (blocks_of(model_, {LayerKind::block, layer.module, static_cast<std::uint32_t>(i)})
-              .cross_attention) {
-        tokens += mb.llm.cross_keys();
-        break;
-      }
+    if (taken < crossing_blocks_) tokens += mb.llm.cross_keys();
     for (std::size_t e = 0; e < model_.encoders.size(); ++e)
       tokens += std::max<std::int64_t>(0, model_.encoders[e].deepstack_features - taken) *
                 ceil_div(projected_tokens(model_.encoders[e], mb.encoders[e]), s.cp());

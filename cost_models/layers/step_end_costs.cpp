@@ -1,9 +1,22 @@
 // What a rank does with its parameters and gradients outside of the layers' passes.
+#include <algorithm>
+
 #include "cost_models/layers/layer_costs.hpp"
 #include "cost_models/layers/layer_kernels.hpp"
 #include "sim/world/rank_parameters.hpp"
 
 namespace mllmsim::costs {
+
+Parallelism LayerCosts::known_by(Parallelism p, const Software& software) {
+  std::int64_t micro_batches = p.micro_batches();
+  if (software.grad_accumulation_bytes_per_parameter == 0)
+    micro_batches = 1;
+  else if (!software.grads_start_empty)
+    micro_batches = std::min<std::int64_t>(micro_batches, 2);
+  p.micro_batch_size = 1;
+  p.global_batch_size = micro_batches * p.data_parallel_size;
+  return p;
+}
 
 // With sharded parameters only a share is left after the reduce-scatter.
 bool LayerCosts::accumulates_gradients(const LayerSetting& s) const {

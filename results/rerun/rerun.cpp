@@ -195,8 +195,9 @@ class Again {
       scenarios::Problems problems;
       scenarios::apply_overrides(tree, sweep.overrides(static_cast<std::size_t>(point)), problems);
       problems.throw_if_any();
+      results::Simulators simulators;
       run_ = sweep::simulated_point(scenarios::read_scenario_tree(std::move(tree), file(), &files_),
-                                    files_);
+                                    files_, simulators);
     } catch (const UserError& e) {
       if (scenario_was_read(first)) throw;
       unreadable(e);

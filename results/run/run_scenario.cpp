@@ -12,6 +12,15 @@ RunResult result_of(const scenarios::Scenario& scenario, Outcome outcome) {
   return out;
 }
 
+template <class Simulate>
+RunResult simulated(const scenarios::Scenario& scenario, const Simulate& simulate) {
+  try {
+    return result_of(scenario, simulate());
+  } catch (const UserError& e) {  // found while planning
+    throw scenario.placed(e);
+  }
+}
+
 }  // namespace
 
 RunResult described(const scenarios::Scenario& scenario) {
@@ -47,8 +56,16 @@ RunResult run_scenario(const scenarios::Scenario& scenario, const RunOptions& op
 
 RunResult run_scenario(const scenarios::Scenario& scenario, scenarios::InputFiles& files,
                        const RunOptions& options) {
+  Simulators simulators;
+  return run_scenario(scenario, files, simulators, options);
+}
+
+RunResult run_scenario(const scenarios::Scenario& scenario, scenarios::InputFiles& files,
+                       Simulators& simulators, const RunOptions& options) {
   if (scenario.job.given_times) return result_of(scenario, simulate(scenario.job, options));
-  RunResult out = run_scenario(scenario, files.calibration(scenario.calibration), options);
+  RunResult out = simulated(scenario, [&] {
+    return simulators.of(files.calibration(scenario.calibration)).simulate(scenario.job, options);
+  });
   out.calibration_hash = files.calibration_hash(scenario.calibration);
   out.data_hash = files.data_hash(scenario.job.data.set);
   return out;
@@ -56,11 +73,7 @@ RunResult run_scenario(const scenarios::Scenario& scenario, scenarios::InputFile
 
 RunResult run_scenario(const scenarios::Scenario& scenario, const costs::Calibration& calibration,
                        const RunOptions& options) {
-  try {
-    return result_of(scenario, simulate(scenario.job, calibration, options));
-  } catch (const UserError& e) {  // found while planning
-    throw scenario.placed(e);
-  }
+  return simulated(scenario, [&] { return simulate(scenario.job, calibration, options); });
 }
 
 }  // namespace mllmsim::results

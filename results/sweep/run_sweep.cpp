@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <optional>
 
-#include "results/run/run_scenario.hpp"
 #include "results/run/version.hpp"
 #include "results/sweep/journal.hpp"
 #include "scenarios/files/input_files.hpp"
@@ -50,11 +50,14 @@ class SweepRun {
     std::atomic<bool> stopped = false;
     std::atomic<std::size_t> found = 0;
     progress.begin(out.points.size());
-    parallel_for(out.points.size(), [&](std::size_t i) {
-      if (stopped || (stopped = stop())) return;
-      const bool was_there = run_point(out.points[i], out.runs[i]);
-      found += was_there;
-      progress.done(!was_there);
+    parallel_for(out.points.size(), [&]() -> std::function<void(std::size_t)> {
+      const auto simulators = std::make_shared<results::Simulators>();
+      return [&, simulators](std::size_t i) {
+        if (stopped || (stopped = stop())) return;
+        const bool was_there = run_point(out.points[i], *simulators, out.runs[i]);
+        found += was_there;
+        progress.done(!was_there);
+      };
     });
     progress.end();
     journal_->sync();
@@ -67,7 +70,7 @@ class SweepRun {
 
  private:
   // Whether the journal had it.
-  bool run_point(std::size_t point, results::RunResult& out) {
+  bool run_point(std::size_t point, results::Simulators& simulators, results::RunResult& out) {
     const std::vector<std::string> changes = overrides_of(job_, point);
     std::optional<scenarios::Scenario> scenario;
     results::RunResult infeasible;
@@ -84,7 +87,7 @@ class SweepRun {
       out = it->second;
       return true;
     }
-    out = scenario ? simulated_point(*scenario, files_) : std::move(infeasible);
+    out = scenario ? simulated_point(*scenario, files_, simulators) : std::move(infeasible);
     journal_->append(key, out);
     return false;
   }
@@ -120,7 +123,7 @@ class SweepRun {
     scenarios::Node tree = files_.toml(file_);
     scenarios::apply_overrides(tree, job_.overrides, problems);
     tree.as<scenarios::Node::Table>()["sweep"] = job_.sweep.description();
-    const std::string text = scenarios::portable_text(std::move(tree));
+    const std::string text = scenarios::portable_text(tree);
     std::string inputs;
     for (const auto& [name, hash] : files_.hashes()) inputs += hash + " " + name + "\n";
     std::string keys;
@@ -150,10 +153,10 @@ std::string reason_of(const UserError& error) {
 }
 
 results::RunResult simulated_point(const scenarios::Scenario& scenario,
-                                   scenarios::InputFiles& files) {
+                                   scenarios::InputFiles& files, results::Simulators& simulators) {
   results::RunResult run;
   try {
-    run = results::run_scenario(scenario, files, {.timeline = false});
+    run = results::run_scenario(scenario, files, simulators, {.timeline = false});
   } catch (const UserError& e) {  // found while planning
     run = results::described(scenario);
     run.fits = false;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "results/run/run_result.hpp"
+#include "results/run/run_scenario.hpp"
 #include "scenarios/files/input_files.hpp"
 #include "scenarios/read/scenario.hpp"
 #include "scenarios/sweeps/sweep.hpp"
@@ -51,9 +52,9 @@ struct SweepResult {
   bool interrupted = false;              // then runs are not all there
 };
 
-// A point by itself: its figures and stages, or why it cannot be planned.
+// A point: its figures and stages, or why it cannot be planned.
 results::RunResult simulated_point(const scenarios::Scenario& scenario,
-                                   scenarios::InputFiles& files);
+                                   scenarios::InputFiles& files, results::Simulators& simulators);
 // The reason of a point that cannot be read or planned.
 std::string reason_of(const UserError& error);
 

@@ -11,13 +11,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What stands in a tree for people, whatever it looks like.
+bool is_text(std::string_view key) {
+  return key == "name" || key == "description" || key == "assumptions";
+}
+
+bool is_portable(const Node& node) {
+  if (node.is<std::string>()) return !node.as<std::string>().starts_with('/');
+  if (node.is<Node::Array>()) return std::ranges::all_of(node.as<Node::Array>(), is_portable);
+  if (!node.is<Node::Table>()) return true;
+  return std::ranges::all_of(node.as<Node::Table>(), [](const auto& member) {
+    return is_text(member.first) || is_portable(member.second);
+  });
+}
+
 void make_portable(Node& node) {
   if (node.is<std::string>()) node.value = portable_name(node.as<std::string>());
   if (node.is<Node::Array>())
     for (Node& element : node.as<Node::Array>()) make_portable(element);
   if (!node.is<Node::Table>()) return;
   for (auto& [key, child] : node.as<Node::Table>())
-    if (key != "name" && key != "description" && key != "assumptions") make_portable(child);
+    if (!is_text(key)) make_portable(child);
 }
 
 }  // namespace
@@ -50,9 +64,11 @@ std::string portable_message(std::string_view message) {
   return out;
 }
 
-std::string portable_text(Node tree) {
-  make_portable(tree);
-  return to_toml(tree);
+std::string portable_text(const Node& tree) {
+  if (is_portable(tree)) return to_toml(tree);
+  Node portable = tree;
+  make_portable(portable);
+  return to_toml(portable);
 }
 
 }  // namespace mllmsim::scenarios

@@ -17,6 +17,6 @@ std::string portable_name(const std::string& file);
 std::string portable_message(std::string_view message);
 
 // A scenario as canonical TOML, every file in it by its portable name. Texts for people stay.
-std::string portable_text(Node tree);
+std::string portable_text(const Node& tree);
 
 }  // namespace mllmsim::scenarios

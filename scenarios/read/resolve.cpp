@@ -53,7 +53,7 @@ bool replaces(const Node& written) {
 }  // namespace
 
 fs::path directory_of(const Position& position) {
-  return position.on_command_line() ? fs::path() : fs::path(position.file).parent_path();
+  return position.on_command_line() ? fs::path() : fs::path(position.file.str()).parent_path();
 }
 
 std::optional<Node> Resolver::model(const Node& written, const std::string& key) {

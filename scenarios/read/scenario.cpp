@@ -219,22 +219,11 @@ class RunReader {
 };
 
 // Names and words for people make no other model.
-void drop_names(Node& node) {
-  if (node.is<Node::Array>())
-    for (Node& element : node.as<Node::Array>()) drop_names(element);
-  if (!node.is<Node::Table>()) return;
-  auto& table = node.as<Node::Table>();
-  for (const char* key : {"name", "description"}) table.erase(key);
-  for (auto& [key, child] : table) drop_names(child);
-}
-
 std::string work_of(const Node& run, const Job& job, const InputFiles& files) {
-  const Node* written = run.find("model");
-  Node model = written ? *written : Node{};
-  drop_names(model);
+  const Node* model = run.find("model");
   // Given times without samples stand for one step, whatever its size.
   const bool counted = !job.given_times || nearest(run, "data.samples").is<std::int64_t>();
-  return hash_text(fmt::format("{}\n{} {} {} {}", to_inline_toml(model),
+  return hash_text(fmt::format("{}\n{} {} {} {}", to_nameless_toml(model ? *model : Node{}),
                                counted ? job.data.samples : 0, job.data.tokens_per_sample,
                                job.data.tiles_per_sample, files.data_hash(job.data.set)));
 }

@@ -10,8 +10,8 @@
 namespace mllmsim::scenarios {
 namespace {
 
-std::string in_quotes(std::string_view text) {
-  std::string out = "\"";
+void write_quoted(std::string_view text, std::string& out) {
+  out += '"';
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\')
@@ -21,16 +21,18 @@ std::string in_quotes(std::string_view text) {
     else
       out += c;
   }
-  return out + '"';
+  out += '"';
 }
 
-std::string key_text(std::string_view key) {
+void write_key(std::string_view key, std::string& out) {
   const auto bare = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-';
   };
-  return !key.empty() && std::all_of(key.begin(), key.end(), bare) ? std::string(key)
-                                                                   : in_quotes(key);
+  if (!key.empty() && std::all_of(key.begin(), key.end(), bare))
+    out += key;
+  else
+    write_quoted(key, out);
 }
 
 std::string number_text(double x) {
@@ -47,32 +49,73 @@ bool is_array_of_tables(const Node& node) {
   return std::all_of(array.begin(), array.end(), [](const Node& n) { return n.is<Node::Table>(); });
 }
 
+enum class Words : std::uint8_t { written, left_out };
+
+void write_inline(const Node& node, Words words, std::string& out) {
+  if (node.is<bool>()) {
+    out += node.as<bool>() ? "true" : "false";
+  } else if (node.is<std::int64_t>()) {
+    out += fmt::format_int(node.as<std::int64_t>()).c_str();
+  } else if (node.is<double>()) {
+    out += number_text(node.as<double>());
+  } else if (node.is<std::string>()) {
+    write_quoted(node.as<std::string>(), out);
+  } else if (node.is<Node::Array>()) {
+    const char* before = "[";
+    for (const Node& element : node.as<Node::Array>()) {
+      out += before;
+      write_inline(element, words, out);
+      before = ", ";
+    }
+    out += node.as<Node::Array>().empty() ? "[]" : "]";
+  } else {
+    out += '{';
+    const char* before = "";
+    for (const auto& [key, child] : node.as<Node::Table>()) {
+      if (words == Words::left_out && (key == "name" || key == "description")) continue;
+      out += before;
+      write_key(key, out);
+      out += " = ";
+      write_inline(child, words, out);
+      before = ", ";
+    }
+    out += '}';
+  }
+}
+
 // A table's own values first, then its tables under their headers, as TOML wants.
 void write_table(const Node::Table& table, const std::string& path, std::string& out) {
-  for (const auto& [key, child] : table)
-    if (!child.is<Node::Table>() && !is_array_of_tables(child))
-      out += key_text(key) + " = " + to_inline_toml(child) + "\n";
   for (const auto& [key, child] : table) {
-    const std::string name = path.empty() ? key_text(key) : path + "." + key_text(key);
-    if (child.is<Node::Table>()) {
-      out += fmt::format("\n[{}]\n", name);
-      write_table(child.as<Node::Table>(), name, out);
-    } else if (is_array_of_tables(child)) {
-      for (const Node& element : child.as<Node::Array>()) {
-        out += fmt::format("\n[[{}]]\n", name);
-        write_table(element.as<Node::Table>(), name, out);
-      }
+    if (child.is<Node::Table>() || is_array_of_tables(child)) continue;
+    write_key(key, out);
+    out += " = ";
+    write_inline(child, Words::written, out);
+    out += '\n';
+  }
+  for (const auto& [key, child] : table) {
+    const bool several = is_array_of_tables(child);
+    if (!several && !child.is<Node::Table>()) continue;
+    std::string name = path.empty() ? path : path + ".";
+    write_key(key, name);
+    const auto write = [&](const Node& node, const char* open, const char* close) {
+      ((out += open) += name) += close;
+      write_table(node.as<Node::Table>(), name, out);
+    };
+    if (!several) {
+      write(child, "\n[", "]\n");
+      continue;
     }
+    for (const Node& element : child.as<Node::Array>()) write(element, "\n[[", "]]\n");
   }
 }
 
 }  // namespace
 
 std::string Position::text() const {
-  return line == 0 ? file : fmt::format("{}:{}:{}", file, line, column);
+  return line == 0 ? file.str() : fmt::format("{}:{}:{}", file.str(), line, column);
 }
 
-bool Position::on_command_line() const { return file.starts_with(kCommandLine); }
+bool Position::on_command_line() const { return file.str().starts_with(kCommandLine); }
 
 const Node* Node::find(std::string_view key) const {
   if (is<Table>()) {
@@ -107,23 +150,20 @@ std::string describe(const Node& node) {
   if (node.is<Node::Table>()) return "a table";
   if (node.is<Node::Array>()) return "a list";
   if (node.is<std::string>() && node.as<std::string>().size() > kLongest)
-    return in_quotes(fmt::format("{:.{}}...", node.as<std::string>(), kLongest));
+    return to_inline_toml({fmt::format("{:.{}}...", node.as<std::string>(), kLongest), {}});
   return to_inline_toml(node);
 }
 
 std::string to_inline_toml(const Node& node) {
-  if (node.is<bool>()) return node.as<bool>() ? "true" : "false";
-  if (node.is<std::int64_t>()) return std::to_string(node.as<std::int64_t>());
-  if (node.is<double>()) return number_text(node.as<double>());
-  if (node.is<std::string>()) return in_quotes(node.as<std::string>());
-  std::vector<std::string> parts;
-  if (node.is<Node::Array>()) {
-    for (const Node& n : node.as<Node::Array>()) parts.push_back(to_inline_toml(n));
-    return fmt::format("[{}]", fmt::join(parts, ", "));
-  }
-  for (const auto& [key, child] : node.as<Node::Table>())
-    parts.push_back(key_text(key) + " = " + to_inline_toml(child));
-  return fmt::format("{{{}}}", fmt::join(parts, ", "));
+  std::string out;
+  write_inline(node, Words::written, out);
+  return out;
+}
+
+std::string to_nameless_toml(const Node& node) {
+  std::string out;
+  write_inline(node, Words::left_out, out);
+  return out;
 }
 
 std::string to_toml(const Node& root) {

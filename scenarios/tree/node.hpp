@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -14,8 +15,24 @@
 
 namespace mllmsim::scenarios {
 
+// A text of which copies are the same: all values of a file share its name.
+class SharedText {
+ public:
+  SharedText() = default;
+  SharedText(std::string text) : text_(std::make_shared<const std::string>(std::move(text))) {}
+  SharedText(const char* text) : SharedText(std::string(text)) {}
+  const std::string& str() const {
+    static const std::string kNone;
+    return text_ ? *text_ : kNone;
+  }
+  operator const std::string&() const { return str(); }
+
+ private:
+  std::shared_ptr<const std::string> text_;
+};
+
 struct Position {
-  std::string file;        // or "command line: a.b=c"
+  SharedText file;         // or "command line: a.b=c"
   std::uint32_t line = 0;  // from 1; 0: not known
   std::uint32_t column = 0;
 
@@ -64,5 +81,7 @@ std::string to_toml(const Node& root);
 
 // One value as TOML, on one line.
 std::string to_inline_toml(const Node& node);
+// The same without names and descriptions, of which its tables may have any.
+std::string to_nameless_toml(const Node& node);
 
 }  // namespace mllmsim::scenarios

@@ -19,7 +19,11 @@ class Problems {
     found_.push_back({position, {position.text(), std::move(key), std::move(message)}});
   }
   void add(const UserError& error) {
-    for (const Problem& p : error.problems()) found_.push_back({{p.where, 0, 0}, p});
+    for (const Problem& p : error.problems()) {
+      Position position;
+      position.file = p.where;
+      found_.push_back({std::move(position), p});
+    }
   }
   std::size_t count() const { return found_.size(); }
 

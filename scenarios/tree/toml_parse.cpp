@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::ptrdiff_t kMostDotsInLine = 1000;
 
-Position position_of(const toml::source_region& region, const std::string& file) {
+Position position_of(const toml::source_region& region, const SharedText& file) {
   return {file, region.begin.line, region.begin.column};
 }
 
-Node converted(const toml::node& from, const std::string& file) {
+Node converted(const toml::node& from, const SharedText& file) {
   Node node;
   node.position = position_of(from.source(), file);
   if (const auto* table = from.as_table()) {
@@ -81,7 +81,19 @@ Node parse_toml_file(const std::filesystem::path& file) {
   return parse_toml(read_file(file, kSmallFile), file.string());
 }
 
+namespace {
+
+// Most values of overrides are: they need no parser.
+bool is_whole_number(std::string_view text) {
+  constexpr std::size_t kDigits = 18;
+  return !text.empty() && text.size() <= kDigits && (text[0] != '0' || text.size() == 1) &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+}  // namespace
+
 Node parse_value(const std::string& text, const Position& position) {
+  if (is_whole_number(text)) return {*to_number<std::int64_t>(text), position};
   if (!is_utf8(text)) throw UserError(position.text(), "", "is not UTF-8");
   Node node;
   node.value = text;

@@ -33,14 +33,16 @@ TableReader::TableReader(const Node& table, std::string key, Problems& problems)
 TableReader::~TableReader() {  // NOLINT(bugprone-exception-escape)
   if (!valid_) return;
   for (const auto& [name, node] : table_.as<Node::Table>())
-    if (std::find(known_.begin(), known_.end(), name) == known_.end())
+    if (std::find(found_.begin(), found_.end(), &node) == found_.end())
       problems_.add(node.position, full_key(name),
                     "unknown key" + key_meant(full_key(name), did_you_mean(name, known_)));
 }
 
 const Node* TableReader::find(std::string_view key) {
-  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
-  return valid_ ? table_.find(key) : nullptr;
+  known_.emplace_back(key);
+  const Node* member = valid_ ? table_.find(key) : nullptr;
+  if (member) found_.push_back(member);
+  return member;
 }
 
 std::string TableReader::full_key(std::string_view key) const {

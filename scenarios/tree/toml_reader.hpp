@@ -87,7 +87,8 @@ class TableReader {
   std::string key_;
   Problems& problems_;
   bool valid_;
-  std::vector<std::string> known_;
+  std::vector<std::string> known_;  // asked for, perhaps several times
+  std::vector<const Node*> found_;  // of these, the members
 };
 
 }  // namespace mllmsim::scenarios

@@ -41,6 +41,8 @@ struct Topology {
   // them; of several, a flow uses the one that static routing gives it.
   int spines = 1;
   double oversubscription = 1.0;
+
+  bool operator==(const Topology&) const = default;
 };
 
 struct ClusterSpec {
@@ -86,6 +88,8 @@ struct ClusterSpec {
   int nics_per_domain() const { return nodes_per_domain() * nics_per_node; }
   int domain_of(int gpu) const { return gpu / gpus_per_domain(); }
   int domains() const { return domain_of(gpus() - 1) + 1; }
+
+  bool operator==(const ClusterSpec&) const = default;
 };
 
 }  // namespace mllmsim

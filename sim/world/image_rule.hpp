@@ -24,6 +24,8 @@ struct Names<Images> {
 
 struct ImageSize {
   std::int64_t height = 0, width = 0;
+
+  bool operator==(const ImageSize&) const = default;
 };
 
 struct ImageRule {
@@ -41,6 +43,8 @@ struct ImageRule {
   std::int64_t min_frames = 4, max_frames = 768;
   std::int64_t temporal_patch_size = 1;  // frames that are one
   double seconds_per_tile = 30;
+
+  bool operator==(const ImageRule&) const = default;
 };
 
 }  // namespace mllmsim

@@ -14,6 +14,8 @@ struct AllocatorSettings {
   double memory_fraction = 0;  // of the GPU's memory that it may take; 0: not set
   // Of the memory it may take; 0: off. PyTorch looks at it only where memory_fraction is set.
   double garbage_collection_threshold = 0;
+
+  bool operator==(const AllocatorSettings&) const = default;
 };
 
 struct MemorySettings {
@@ -53,6 +55,8 @@ struct MemorySettings {
   Bytes context{800LL << 20};  // CUDA's context, kernels of all libraries
   Bytes per_communicator{300LL << 20};
   AllocatorSettings allocator;
+
+  bool operator==(const MemorySettings&) const = default;
 };
 
 }  // namespace mllmsim

@@ -44,6 +44,8 @@ struct Experts {
   std::int64_t num_experts_per_tok = 0;
   std::int64_t moe_intermediate_size = 0;            // of one expert
   std::int64_t shared_expert_intermediate_size = 0;  // of all shared ones together
+
+  bool operator==(const Experts&) const = default;
 };
 
 // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1): queries, keys and
@@ -57,6 +59,8 @@ struct LatentAttention {
   std::int64_t v_head_dim = 0;
 
   explicit operator bool() const { return kv_lora_rank > 0; }
+
+  bool operator==(const LatentAttention&) const = default;
 };
 
 // A recurrence in attention's place. Each value head has a state of key_head_dim x value_head_dim that
@@ -97,6 +101,8 @@ struct Adapters {
   std::int64_t lora_rank = 0;  // 0: none
   bool use_dora = false;
   bool qkv = true, output = true, up = true, down = true;
+
+  bool operator==(const Adapters&) const = default;
 };
 
 struct Transformer {
@@ -151,6 +157,8 @@ struct Transformer {
   bool replicates_attention(std::int64_t tp) const {
     return uneven_heads == UnevenHeads::replicate && num_attention_heads % tp != 0;
   }
+
+  bool operator==(const Transformer&) const = default;
 };
 
 // Blocks of a module that differ from its first kind.
@@ -161,6 +169,8 @@ struct OtherBlocks {
   std::size_t kind(std::uint32_t layer) const {
     return layer < kind_of_layer.size() ? kind_of_layer[layer] : 0;
   }
+
+  bool operator==(const OtherBlocks&) const = default;
 };
 
 // Learned queries, `latents` of them for each tile, that see its tokens by cross-attention
@@ -171,6 +181,8 @@ struct Resampler {
   Transformer blocks;
 
   explicit operator bool() const { return latents > 0; }
+
+  bool operator==(const Resampler&) const = default;
 };
 
 struct Encoder {
@@ -196,6 +208,8 @@ struct Encoder {
   std::int64_t deepstack_features = 0;
   bool trained = true;
   bool projector_trained = true;
+
+  bool operator==(const Encoder&) const = default;
 };
 
 struct Llm {
@@ -208,12 +222,16 @@ struct Llm {
   // Multi-token prediction: the last so many blocks, each of which has the head predict once more.
   std::int64_t num_nextn_predict_layers = 0;
   bool trained = true;
+
+  bool operator==(const Llm&) const = default;
 };
 
 struct Model {
   std::string name;
   std::vector<Encoder> encoders;
   Llm llm;
+
+  bool operator==(const Model&) const = default;
 };
 
 enum class LayerKind : std::uint8_t { embedding, block, projector, head };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "sim/base/errors.hpp"
 
@@ -69,35 +70,48 @@ Network::Network(const ClusterSpec& spec) : spec_(spec) {
   check(spec_.nodes > 0 && spec_.gpus_per_node > 0, "a cluster has nodes and GPUs");
   check(spec_.gpus_per_domain() > 0, "an NVLink domain has at least a node");
   fabric_ = fabric_of(spec_);
-  for (int g = 0; g < spec_.gpus(); ++g)
-    to_nvswitch_.push_back(connect({DeviceKind::gpu, g}, {DeviceKind::nvswitch, spec_.domain_of(g)},
-                                   spec_.nvlink_bandwidth));
-  first_switch_link_ = {static_cast<std::uint32_t>(bandwidths_.size())};
+  const auto gpus = static_cast<std::size_t>(spec_.gpus());
+  const std::size_t nics = fabric_.switches.empty() ? 0 : fabric_.switch_of_nic.size();
+  bandwidths_.reserve(2 * (2 * gpus + nics + fabric_.cables.size()));
+  add_edges(gpus, spec_.nvlink_bandwidth);
+  first_switch_link_ = link_of(gpus);
   if (fabric_.switches.empty()) return;
-  for (int g = 0; g < spec_.gpus(); ++g)
-    to_nic_.push_back(
-        connect({DeviceKind::gpu, g}, {DeviceKind::nic, spec_.nic_of(g)}, spec_.nvlink_bandwidth));
+  add_edges(gpus, spec_.nvlink_bandwidth);
   std::vector<int> ports(fabric_.switches.size(), 0);
+  nics_.reserve(nics);
   for (const int on : fabric_.switch_of_nic) {
     const auto number = static_cast<int>(nics_.size());
-    nics_.push_back(
-        {connect({DeviceKind::nic, number}, {DeviceKind::network_switch, on}, spec_.nic_bandwidth),
-         on, ports[static_cast<std::size_t>(on)]++});
+    nics_.push_back({link_of(2 * gpus + nics_.size()), on, ports[static_cast<std::size_t>(on)]++});
     const int first = number / spec_.nics_per_node * spec_.nics_per_node;
     one_switch_per_node_ &= on == nics_[static_cast<std::size_t>(first)].on;
   }
-  first_switch_link_ = {static_cast<std::uint32_t>(bandwidths_.size())};
+  add_edges(nics, spec_.nic_bandwidth);
+  first_switch_link_ = link_of(2 * gpus + nics);
   switches_ = std::make_unique<SwitchRoutes>(fabric_, first_switch_link_);
-  for (const Fabric::Cable& c : fabric_.cables)
-    connect({DeviceKind::network_switch, c.a}, {DeviceKind::network_switch, c.b}, c.bandwidth);
+  for (const Fabric::Cable& c : fabric_.cables) add_edges(1, c.bandwidth);
 }
 
-LinkId Network::connect(Device a, Device b, BytesPerSecond bandwidth) {
-  const LinkId link{static_cast<std::uint32_t>(bandwidths_.size())};
-  bandwidths_.insert(bandwidths_.end(), 2, bandwidth);
-  ends_.emplace_back(a, b);
-  ends_.emplace_back(b, a);
-  return link;
+void Network::add_edges(std::size_t count, BytesPerSecond bandwidth) {
+  bandwidths_.insert(bandwidths_.end(), 2 * count, bandwidth);
+}
+
+std::pair<Network::Device, Network::Device> Network::ends(LinkId link) const {
+  const int gpus = spec_.gpus(), nics = static_cast<int>(nics_.size());
+  auto edge = static_cast<int>(link.value / 2);
+  std::pair<Device, Device> out;
+  if (edge < gpus) {
+    out = {{DeviceKind::gpu, edge}, {DeviceKind::nvswitch, spec_.domain_of(edge)}};
+  } else if ((edge -= gpus) < gpus) {
+    out = {{DeviceKind::gpu, edge}, {DeviceKind::nic, spec_.nic_of(edge)}};
+  } else if ((edge -= gpus) < nics) {
+    out = {{DeviceKind::nic, edge},
+           {DeviceKind::network_switch, nics_[static_cast<std::size_t>(edge)].on}};
+  } else {
+    const Fabric::Cable& cable = fabric_.cables[static_cast<std::size_t>(edge - nics)];
+    out = {{DeviceKind::network_switch, cable.a}, {DeviceKind::network_switch, cable.b}};
+  }
+  if (link.value % 2 == 1) std::swap(out.first, out.second);
+  return out;
 }
 
 std::string Network::name_of(const Device& device) const {
@@ -115,12 +129,13 @@ std::string Network::name_of(const Device& device) const {
 }
 
 std::string Network::link_name(LinkId id) const {
-  const auto& [from, to] = ends_[id.value];
+  const auto [from, to] = ends(id);
   return name_of(from) + "->" + name_of(to);
 }
 
 std::optional<int> Network::node_of(LinkId id) const {
-  for (const Device& d : {ends_[id.value].first, ends_[id.value].second}) {
+  const auto [from, to] = ends(id);
+  for (const Device& d : {from, to}) {
     if (d.kind == DeviceKind::gpu) return spec_.node_of(d.number);
     if (d.kind == DeviceKind::nic) return d.number / spec_.nics_per_node;
   }

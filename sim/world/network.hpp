@@ -56,8 +56,8 @@ class Network {
  private:
   enum class DeviceKind : std::uint8_t { gpu, nvswitch, nic, network_switch };
   struct Device {
-    DeviceKind kind;
-    int number;
+    DeviceKind kind = DeviceKind::gpu;
+    int number = 0;
   };
   struct Nic {
     LinkId up;  // to its switch
@@ -65,13 +65,16 @@ class Network {
     int port = 0;
   };
 
-  // Two links, from a to b and back; returns the first.
-  LinkId connect(Device a, Device b, BytesPerSecond bandwidth);
+  // Edges are numbered in this order: every GPU to its NVSwitches, every GPU to its NIC, every NIC
+  // to its switch, cables between switches. Edge e is the links 2 e, and 2 e + 1 back.
+  static LinkId link_of(std::size_t edge) { return {static_cast<std::uint32_t>(2 * edge)}; }
+  std::pair<Device, Device> ends(LinkId link) const;
+  void add_edges(std::size_t count, BytesPerSecond bandwidth);
   static LinkId reverse(LinkId link) { return {link.value ^ 1U}; }
   std::string name_of(const Device& device) const;
   const Nic& nic(int gpu) const { return nics_[static_cast<std::size_t>(spec_.nic_of(gpu))]; }
-  LinkId to_nvswitch(int gpu) const { return to_nvswitch_[static_cast<std::size_t>(gpu)]; }
-  LinkId to_nic(int gpu) const { return to_nic_[static_cast<std::size_t>(gpu)]; }
+  LinkId to_nvswitch(int gpu) const { return link_of(static_cast<std::size_t>(gpu)); }
+  LinkId to_nic(int gpu) const { return link_of(static_cast<std::size_t>(spec_.gpus() + gpu)); }
   int departure(int from_gpu, int to_gpu) const;
   // `between`: of switches; a place to write to, so that walking allocates nothing.
   template <class Add>
@@ -81,8 +84,6 @@ class Network {
   ClusterSpec spec_;
   Fabric fabric_;
   std::vector<BytesPerSecond> bandwidths_;
-  std::vector<std::pair<Device, Device>> ends_;
-  std::vector<LinkId> to_nvswitch_, to_nic_;  // by GPU
   std::vector<Nic> nics_;
   bool one_switch_per_node_ = true;  // of all NICs of a node
   LinkId first_switch_link_;         // those between switches come last

@@ -96,6 +96,8 @@ struct Parallelism {
                                            : dp + data_parallel_size * pp;
     return tp + tensor_model_parallel_size * (cp + context_parallel_size * outer);
   }
+
+  bool operator==(const Parallelism&) const = default;
 };
 
 }  // namespace mllmsim

@@ -112,6 +112,8 @@ struct Precision {
 
   // Of products that are not quantised.
   NumberFormat plain_format() const { return is_quantised(format) ? NumberFormat::bf16 : format; }
+
+  bool operator==(const Precision&) const = default;
 };
 
 }  // namespace mllmsim

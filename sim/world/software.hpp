@@ -50,6 +50,7 @@ class RecomputeModules {
   constexpr RecomputeModules() = default;
   constexpr void add(RecomputeModule m) { bits_ |= 1U << static_cast<unsigned>(m); }
   constexpr bool has(RecomputeModule m) const { return bits_ >> static_cast<unsigned>(m) & 1U; }
+  bool operator==(const RecomputeModules&) const = default;
 
  private:
   std::uint32_t bits_ = 0;
@@ -217,6 +218,8 @@ struct Software {
 
   MemorySettings memory;
   Bytes memory_reserve{};  // kept free for what no other name covers
+
+  bool operator==(const Software&) const = default;
 };
 
 }  // namespace mllmsim

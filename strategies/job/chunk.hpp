@@ -16,6 +16,8 @@ struct PlannedLayer {
   // Full recompute of several blocks together: how many of them come before this one. Only the
   // first keeps its input; all run again before the backward of the last.
   std::uint16_t behind = 0;
+
+  bool operator==(const PlannedLayer&) const = default;
 };
 
 // Empty if times are given instead of a model.

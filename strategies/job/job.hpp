@@ -55,6 +55,8 @@ struct RecomputePlan {
   int num_layers = 1;
 
   bool in_units() const { return method == RecomputeMethod::uniform && num_layers > 1; }
+
+  bool operator==(const RecomputePlan&) const = default;
 };
 
 // Instead of a cost model: the times of one chunk, given. One entry: the same on every stage.

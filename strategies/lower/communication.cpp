@@ -33,9 +33,24 @@ Communication::Communication(StepBuilder& step, const CostContext& costs)
     : step_(step),
       costs_(costs),
       seen_(seen_nodes(step)),
-      p2p_routes_(std::size_t{step.program().devices()} * static_cast<std::size_t>(step.ranks())) {}
+      messages_(std::size_t{step.program().devices()} * static_cast<std::size_t>(step.ranks())) {}
+
+Communication::KnownMessage& Communication::known_message(int replica, int from_rank, int to_rank) {
+  return messages_[std::size_t{step_.device(replica, from_rank).value} *
+                       static_cast<std::size_t>(step_.ranks()) +
+                   static_cast<std::size_t>(to_rank)];
+}
 
 Message Communication::message(int replica, int from_rank, int to_rank, Bytes bytes_per_gpu) {
+  KnownMessage& known = known_message(replica, from_rank, to_rank);
+  if (!known.latest || known.bytes_per_gpu != bytes_per_gpu) {
+    known.latest = new_message(replica, from_rank, to_rank, bytes_per_gpu);
+    known.bytes_per_gpu = bytes_per_gpu;
+  }
+  return *known.latest;
+}
+
+Message Communication::new_message(int replica, int from_rank, int to_rank, Bytes bytes_per_gpu) {
   const Parallelism& p = step_.job().parallelism;
   const ClusterSpec& cluster = step_.job().cluster;
   const bool same_node = cluster.domain_of(p.rank(0, replica, from_rank)) ==
@@ -70,9 +85,7 @@ double Communication::occupying(RouteId route, double factor, Seconds busiest) {
 }
 
 RouteId Communication::p2p_route(int replica, int from_rank, int to_rank) {
-  std::optional<RouteId>& known = p2p_routes_[std::size_t{step_.device(replica, from_rank).value} *
-                                                  static_cast<std::size_t>(step_.ranks()) +
-                                              static_cast<std::size_t>(to_rank)];
+  std::optional<RouteId>& known = known_message(replica, from_rank, to_rank).route;
   if (known) return *known;
   const Parallelism& p = step_.job().parallelism;
   std::vector<std::pair<int, int>> pairs;

@@ -54,10 +54,17 @@ class Communication {
                                      std::int64_t bytes, const CollectivePieces& pieces = {});
 
  private:
+  struct KnownMessage {
+    std::optional<RouteId> route;   // of a 1-byte message
+    std::optional<Message> latest;  // asked for
+    Bytes bytes_per_gpu{};          // of that
+  };
   std::vector<std::vector<int>> groups_of(int rank, Among among) const;
   void add_tasks(const std::vector<std::vector<int>>& groups, const std::vector<int>& ranks,
                  const std::vector<int>& replicas, costs::CollectiveOp op, std::int64_t bytes,
                  const CollectivePieces& pieces, std::vector<TaskId>& tasks);
+  Message new_message(int replica, int from_rank, int to_rank, Bytes bytes_per_gpu);
+  KnownMessage& known_message(int replica, int from_rank, int to_rank);
   RouteId p2p_route(int replica, int from_rank, int to_rank);
   RouteId ring_route(const std::vector<std::vector<int>>& groups);
   double occupying(RouteId route, double factor, Seconds busiest);
@@ -67,9 +74,8 @@ class Communication {
   const CostContext& costs_;
   Network::SeenNodes seen_;
   std::map<std::pair<Bytes, bool>, Time> p2p_times_;  // by size, and whether in a node
-  // By device and rank it sends to; of a 1-byte message.
-  std::vector<std::optional<RouteId>> p2p_routes_;
-  std::map<RouteId, Seconds> busiest_links_;  // by route: what its busiest link takes
+  std::vector<KnownMessage> messages_;                // by device and rank it sends to
+  std::map<RouteId, Seconds> busiest_links_;          // by route: what its busiest link takes
   // By number of groups and members of the first; of 1 TiB sent by each.
   std::map<std::pair<std::size_t, std::vector<int>>, RouteId> ring_routes_;
 };

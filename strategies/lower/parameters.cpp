@@ -8,8 +8,16 @@ RankParameters parameters_of(const Job& job, const PlannedLayer& planned, bool o
 }
 
 RankParameters parameters_of(const Job& job, const Chunk& chunk, bool only_trained) {
-  RankParameters n;
-  for (const PlannedLayer& planned : chunk) n += parameters_of(job, planned, only_trained);
+  RankParameters n, each;
+  const Layer* before = nullptr;
+  for (const PlannedLayer& planned : chunk) {
+    const Layer& layer = planned.layer;
+    const bool like = before && before->kind == layer.kind && before->module == layer.module &&
+                      block_kind(job.model, *before) == block_kind(job.model, layer);
+    if (!like) each = parameters_of(job, planned, only_trained);
+    n += each;
+    before = &layer;
+  }
   return n;
 }
 

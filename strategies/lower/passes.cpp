@@ -79,8 +79,8 @@ Bytes Passes::kept_output(const Position& at, const Pass& pass) const {
   if (!step_.job().software.memory.keep_stage_outputs ||
       stage + 1 == static_cast<int>(step_.chunks()) * step_.ranks())
     return {};
-  const Bytes bytes = boundary(step_, costs_.models.layers, stage, stage + 1,
-                               step_.micro_batch(at.replica, pass.micro_batch));
+  const Bytes bytes =
+      boundary(step_, costs_.models.layers, stage, stage + 1, at.replica, pass.micro_batch);
   const bool split = p.sequence_parallel || step_.job().software.memory.partition_stage_outputs;
   return split ? scaled(bytes, 1.0 / p.tensor_model_parallel_size) : bytes;
 }
@@ -162,7 +162,7 @@ TaskId Passes::add_start(Issuing& issuing, const Pass& pass) {
       software.scatter_gather_p2p && !p.sequence_parallel && p.tensor_model_parallel_size > 1;
   if (const auto from = step_.stage_before(rank, pass); from && shards) {
     const Bytes bytes = boundary(step_, costs_.models.layers, *from, step_.stage(rank, pass),
-                                 step_.micro_batch(issuing.at.replica, pass.micro_batch));
+                                 issuing.at.replica, pass.micro_batch);
     const Time gather = gather_time(bytes);
     const char* part = label_of(step_.job().model, step_.chunk(rank, pass.chunk));
     add({gather, step_.label(part, " input"), kind_of(pass), false, true});

@@ -85,13 +85,17 @@ std::vector<std::size_t> turns_of(const std::vector<Pass>& passes, std::uint32_t
   return turns;
 }
 
-Bytes boundary(const StepBuilder& step, const costs::LayerCosts& layers, int from_stage,
-               int to_stage, const MicroBatch& micro_batch) {
+Bytes boundary(StepBuilder& step, const costs::LayerCosts& layers, int from_stage, int to_stage,
+               int replica, std::uint32_t micro_batch) {
+  std::optional<Bytes>& known = step.boundary(from_stage, to_stage, replica, micro_batch);
+  if (known) return *known;
   const Chunk& before = step.layers_of_stage(std::min(from_stage, to_stage));
   const Chunk& after = step.layers_of_stage(std::max(from_stage, to_stage));
-  const bool forward = to_stage > from_stage;
-  if (!forward && !needs_input_gradient(step.job().model, after.front().layer)) return {};
-  return layers.boundary(before.back().layer, micro_batch);
+  const bool needed =
+      to_stage > from_stage || needs_input_gradient(step.job().model, after.front().layer);
+  known = needed ? layers.boundary(before.back().layer, step.micro_batch(replica, micro_batch))
+                 : Bytes{};
+  return *known;
 }
 
 void add_given_pipeline(StepBuilder& step, const GivenTimes& times) {
@@ -107,8 +111,8 @@ void add_pipeline(StepBuilder& step, costs::LayerCosts& layers, Communication& c
   const bool split = p.sequence_parallel || software.scatter_gather_p2p;
   add_transfers(step, software.overlap_p2p ? std::vector<Turn>{} : take_turns(step),
                 [&](int replica, int rank, const Pass& pass, int to) -> std::optional<Message> {
-                  const Bytes bytes = boundary(step, layers, step.stage(rank, pass), to,
-                                               step.micro_batch(replica, pass.micro_batch));
+                  const Bytes bytes =
+                      boundary(step, layers, step.stage(rank, pass), to, replica, pass.micro_batch);
                   if (bytes.value == 0 && !pass.forward) return std::nullopt;
                   Message message = communication.message(
                       replica, rank, to % step.ranks(),

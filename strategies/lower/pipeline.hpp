@@ -23,8 +23,8 @@ void add_pipeline(StepBuilder& step, costs::LayerCosts& layers, Communication& c
 
 // What passes between two neighbouring model stages, of all tp ranks; 0 if it is a gradient that
 // nothing needs.
-Bytes boundary(const StepBuilder& step, const costs::LayerCosts& layers, int from_stage,
-               int to_stage, const MicroBatch& micro_batch);
+Bytes boundary(StepBuilder& step, const costs::LayerCosts& layers, int from_stage, int to_stage,
+               int replica, std::uint32_t micro_batch);
 
 // A rank's passes by turn: the index of each turn's first pass, and the number of passes.
 std::vector<std::size_t> turns_of(const std::vector<Pass>& passes, std::uint32_t chunks);

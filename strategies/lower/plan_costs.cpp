@@ -20,11 +20,25 @@ void add(costs::KernelTotals& sum, const costs::KernelTotals& totals, int count)
 
 }  // namespace
 
+std::vector<std::uint32_t> shapes_of(const Plan& plan) {
+  std::vector<std::uint32_t> shapes;
+  const MicroBatch* before = nullptr;
+  std::uint32_t shape = 0;
+  for (const std::vector<MicroBatch>& replica : plan.micro_batches)
+    for (const MicroBatch& mb : replica) {
+      if (before && *before != mb) ++shape;
+      before = &mb;
+      shapes.push_back(shape);
+    }
+  return shapes;
+}
+
 PlanCosts::PlanCosts(const Plan& plan, costs::LayerCosts& layers)
     : layers_(layers),
       ranks_(plan.stages.size()),
       chunks_(plan.stages.front().size()),
-      micro_batches_(plan.micro_batches.front().size()) {
+      micro_batches_(plan.micro_batches.front().size()),
+      shapes_(shapes_of(plan)) {
   for (const std::vector<Chunk>& chunks : plan.stages)
     for (const Chunk& chunk : chunks) {
       auto& runs = chunk_runs_.emplace_back();
@@ -39,12 +53,15 @@ PlanCosts::PlanCosts(const Plan& plan, costs::LayerCosts& layers)
           ++runs.back().count;
       }
     }
-  const std::size_t all = plan.micro_batches.size() * micro_batches_;
-  totals_.reserve(all * kinds_.size());
-  costs_.reserve(all * chunk_runs_.size());
+  const std::size_t shapes = shapes_.back() + std::size_t{1};
+  totals_.reserve(shapes * kinds_.size());
+  costs_.reserve(shapes * chunk_runs_.size());
+  std::size_t at = 0;
   for (const auto& replica : plan.micro_batches) {
     check(replica.size() == micro_batches_, "replicas have equally many micro-batches");
     for (const MicroBatch& mb : replica) {
+      const std::uint32_t shape = shapes_[at++];
+      if (shape * chunk_runs_.size() < costs_.size()) continue;  // like the one before
       const std::size_t first = totals_.size();
       for (const Kind& kind : kinds_)
         totals_.push_back(layers.total(kind.planned.layer, mb, kind.planned.recompute));
@@ -79,18 +96,19 @@ std::size_t PlanCosts::kind_of(const PlannedLayer& layer) const {
 
 const costs::LayerTotals& PlanCosts::layer(std::size_t replica, std::size_t micro_batch,
                                            const PlannedLayer& layer) const {
-  return totals_[(replica * micro_batches_ + micro_batch) * kinds_.size() + kind_of(layer)];
+  return totals_[shape(replica, micro_batch) * kinds_.size() + kind_of(layer)];
 }
 
 PlanCosts::Sum PlanCosts::sum() const {
   Sum sum;
-  for (std::size_t i = 0; i < totals_.size(); ++i) {
-    const int count = kinds_[i % kinds_.size()].count;
-    sum.model_flops += totals_[i].model_flops * static_cast<double>(count);
-    for (const costs::KernelTotals* t :
-         {&totals_[i].forward, &totals_[i].recompute, &totals_[i].backward})
-      add(sum.kernels, *t, count);
-  }
+  for (const std::uint32_t shape : shapes_)
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      const costs::LayerTotals& totals = totals_[shape * kinds_.size() + k];
+      const int count = kinds_[k].count;
+      sum.model_flops += totals.model_flops * static_cast<double>(count);
+      for (const costs::KernelTotals* t : {&totals.forward, &totals.recompute, &totals.backward})
+        add(sum.kernels, *t, count);
+    }
   return sum;
 }
 

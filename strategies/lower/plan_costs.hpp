@@ -1,8 +1,9 @@
 // What every micro-batch costs on every chunk of a plan: layers that are alike are counted, not
 // listed, so a whole pass over a data set asks the cost models for each kind of layer once per
-// micro-batch.
+// micro-batch. Micro-batches that are equal to the one before share their costs.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "cost_models/layers/layer_costs.hpp"
@@ -14,6 +15,9 @@ namespace mllmsim::lower {
 inline bool alike(const costs::LayerCosts& costs, const PlannedLayer& a, const PlannedLayer& b) {
   return costs.alike(a.layer, b.layer) && a.recompute == b.recompute;
 }
+
+// By replica and index: a number that equal micro-batches in a row share, from 0.
+std::vector<std::uint32_t> shapes_of(const Plan& plan);
 
 // One pass of one micro-batch through one chunk.
 struct ChunkCost {
@@ -34,7 +38,7 @@ class PlanCosts {
 
   const ChunkCost& chunk(std::size_t replica, std::size_t micro_batch, std::size_t rank,
                          std::size_t chunk) const {
-    return costs_[((replica * micro_batches_ + micro_batch) * ranks_ + rank) * chunks_ + chunk];
+    return costs_[(shape(replica, micro_batch) * ranks_ + rank) * chunks_ + chunk];
   }
   const costs::LayerTotals& layer(std::size_t replica, std::size_t micro_batch,
                                   const PlannedLayer& layer) const;
@@ -53,6 +57,9 @@ class PlanCosts {
     int count = 0;
   };
   std::size_t kind_of(const PlannedLayer& layer) const;
+  std::size_t shape(std::size_t replica, std::size_t micro_batch) const {
+    return shapes_[replica * micro_batches_ + micro_batch];
+  }
 
   const costs::LayerCosts& layers_;
   std::size_t ranks_, chunks_, micro_batches_;
@@ -66,8 +73,9 @@ class PlanCosts {
   void add_run(ChunkCost& cost, Bytes& unit, Bytes& most, const costs::LayerTotals& totals,
                const Run& run) const;
   std::vector<std::vector<Run>> chunk_runs_;  // in order
-  std::vector<costs::LayerTotals> totals_;    // by micro-batch and kind
-  std::vector<ChunkCost> costs_;              // by micro-batch and chunk
+  std::vector<std::uint32_t> shapes_;         // by micro-batch
+  std::vector<costs::LayerTotals> totals_;    // by shape and kind
+  std::vector<ChunkCost> costs_;              // by shape and chunk
 };
 
 }  // namespace mllmsim::lower

@@ -1,6 +1,7 @@
 #include "strategies/lower/step_builder.hpp"
 
 #include "sim/base/errors.hpp"
+#include "strategies/lower/plan_costs.hpp"
 
 namespace mllmsim::lower {
 
@@ -8,13 +9,15 @@ StepBuilder::StepBuilder(const Job& job, const Plan& plan, bool grouped)
     : job_(job),
       plan_(plan),
       program_(static_cast<std::uint32_t>(plan.micro_batches.size() * plan.stages.size())),
-      grouped_(grouped) {
+      grouped_(grouped),
+      shapes_(shapes_of(plan)) {
   check(!plan.stages.empty() && !plan.micro_batches.empty(), "a plan has stages and micro-batches");
   for (const std::vector<MicroBatch>& replica : plan.micro_batches)
     check(replica.size() == micro_batches(), "replicas have equally many micro-batches");
   for (int rank = 0; rank < ranks(); ++rank)
     schedules_.push_back(mllmsim::schedule(plan.schedule, ranks(), static_cast<int>(chunks()),
                                            micro_batches(), rank));
+  boundaries_.resize((shapes_.back() + std::size_t{1}) * plan.stages.size() * chunks() * 2);
   passes_.resize(std::size_t{program_.devices()} * micro_batches() * chunks() * 2);
   // By stage: a pass, its start, both sides of its transfer; what waits for them.
   program_.reserve(4 * passes_.size(), 4 * passes_.size());

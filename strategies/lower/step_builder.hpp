@@ -68,6 +68,15 @@ class StepBuilder {
     return schedules_[static_cast<std::size_t>(rank)];
   }
 
+  // What the micro-batch sends from a model stage to a neighbour, once somebody said it; equal
+  // micro-batches in a row share it.
+  std::optional<Bytes>& boundary(int from_stage, int to_stage, int replica, std::uint32_t index) {
+    const std::size_t shape = shapes_[static_cast<std::size_t>(replica) * micro_batches() + index];
+    const std::size_t stages = static_cast<std::size_t>(ranks()) * chunks();
+    return boundaries_[(shape * stages + static_cast<std::size_t>(from_stage)) * 2 +
+                       (to_stage > from_stage ? 0 : 1)];
+  }
+
   // Model stages count through the ranks, then the chunks.
   int stage(int rank, const Pass& pass) const {
     return static_cast<int>(pass.chunk) * ranks() + rank;
@@ -120,8 +129,10 @@ class StepBuilder {
     std::uint32_t label = 0;
   };
   std::array<KnownLabel, 256> known_labels_{};
-  std::vector<std::vector<Pass>> schedules_;  // by rank
-  std::vector<PassTasks> passes_;             // by replica, rank, micro-batch, chunk, direction
+  std::vector<std::vector<Pass>> schedules_;      // by rank
+  std::vector<std::uint32_t> shapes_;             // of micro-batches (plan_costs.hpp)
+  std::vector<std::optional<Bytes>> boundaries_;  // by shape, model stage and direction
+  std::vector<PassTasks> passes_;                 // by replica, rank, micro-batch, chunk, direction
 };
 
 }  // namespace mllmsim::lower

@@ -46,11 +46,15 @@ struct Run {
 std::string describe(const Model& model, const std::vector<Chunk>& chunks) {
   std::vector<std::pair<std::string, int>> runs;
   std::string sizes;
+  const Layer* before = nullptr;
   for (const Chunk& chunk : chunks) {
     for (const PlannedLayer& p : chunk) {
-      const std::string name = layer_name(model, p.layer);
-      if (runs.empty() || runs.back().first != name) runs.emplace_back(name, 0);
+      if (!before || before->kind != p.layer.kind || before->module != p.layer.module) {
+        std::string name = layer_name(model, p.layer);
+        if (runs.empty() || runs.back().first != name) runs.emplace_back(std::move(name), 0);
+      }
       ++runs.back().second;
+      before = &p.layer;
     }
     sizes += (sizes.empty() ? "" : " | ") + std::to_string(chunk.size());
   }

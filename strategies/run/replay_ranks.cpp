@@ -25,15 +25,15 @@ std::size_t fullest_replica(const std::vector<MeasuredStep>& steps, std::size_t 
   return fullest;
 }
 
+}  // namespace
+
 // Micro-batches that are all alike fill a pipeline and then repeat themselves: twice its depth
 // reaches whatever more would.
-std::vector<MicroBatch> enough_of(const Plan& plan, std::size_t replica) {
+std::vector<MicroBatch> replayed_of(const Plan& plan, std::size_t replica) {
   std::vector<MicroBatch> out = plan.micro_batches[replica];
   out.resize(std::min(out.size(), 2 * plan.stages.size()));
   return out;
 }
-
-}  // namespace
 
 std::vector<ReplayedRank> replay_ranks(const Job& job, const Plan& plan,
                                        const costs::LayerCosts& layers,
@@ -48,7 +48,7 @@ std::vector<ReplayedRank> replay_ranks(const Job& job, const Plan& plan,
   }
   if (!plan.pass)
     for (std::size_t r = 0; r < ranks; ++r)
-      replays[r]->step(0, enough_of(plan, static_cast<std::size_t>(out[r].replica)));
+      replays[r]->step(0, replayed_of(plan, static_cast<std::size_t>(out[r].replica)));
   // Ranks are independent, steps are not: some steps at a time, so that threads rarely meet.
   for (std::size_t first = 0; plan.pass && first < steps.size(); first += kStepsAtOnce) {
     const std::size_t end = std::min(first + kStepsAtOnce, steps.size());

@@ -14,6 +14,9 @@ struct ReplayedRank {
   std::optional<step::RanOut> ran_out;
 };
 
+// What of a step's micro-batches is replayed if there is only one step.
+std::vector<MicroBatch> replayed_of(const Plan& plan, std::size_t replica);
+
 // One per pipeline rank; none if encoders run beside the pipeline.
 std::vector<ReplayedRank> replay_ranks(const Job& job, const Plan& plan,
                                        const costs::LayerCosts& layers,

@@ -16,8 +16,10 @@
 #include "strategies/plans/pass.hpp"
 #include "strategies/registry/registry.hpp"
 #include "strategies/run/job_costs.hpp"
+#include "strategies/run/known_replays.hpp"
 #include "strategies/run/measure.hpp"
 #include "strategies/run/replay_ranks.hpp"
+#include "strategies/run/simulate_with.hpp"
 
 namespace mllmsim {
 namespace {
@@ -61,31 +63,35 @@ Job as_planned(Job job, const Plan& plan) {
 
 }  // namespace
 
-Outcome simulate(const Job& job, const costs::Calibration& calibration, const RunOptions& options) {
-  return simulate(job, *costs::kernel_costs(calibration, job.cluster), options);
-}
-
-Outcome simulate(const Job& asked, const costs::KernelCosts& kernels, const RunOptions& options) {
-  if (asked.given_times) return simulate(asked, options);
-  const costs::ScaledCosts scaled(kernels, options.factors);
-  run::JobCosts job_costs(asked, scaled);
-  CostContext costs = job_costs.context();
+Outcome run::simulate_with(CostContext costs, const Job& asked, const RunOptions& options,
+                           KnownReplays* known) {
   costs.progress = options.progress;
   const auto started = std::chrono::steady_clock::now();
   const Plan plan = make_plan(asked, costs);
   const Job job = as_planned(asked, plan);
   const std::chrono::duration<double> planning = std::chrono::steady_clock::now() - started;
   if (options.planned) options.planned(job, plan);
-  std::vector<run::MeasuredStep> steps;
+  std::vector<MeasuredStep> steps;
   if (plan.pass)
     steps = measure_pass(job, plan, costs, options);
   else
-    steps.push_back(run::measure_step(job, plan, costs, 0, shown_step(options)));
-  const auto replayed = run::replay_ranks(job, plan, costs.layers, steps);
-  Outcome out = run::measure(job, plan, std::move(steps),
-                             kernels.peak(job.software.precision.format), replayed);
+    steps.push_back(measure_step(job, plan, costs, 0, shown_step(options)));
+  const auto replay = [&] { return replay_ranks(job, plan, costs.layers, steps); };
+  const auto replayed = known ? known->of(job, plan, replay) : replay();
+  Outcome out = measure(job, plan, std::move(steps),
+                        costs.kernels.peak(job.software.precision.format), replayed);
   out.planning = Seconds{planning.count()};
   return out;
+}
+
+Outcome simulate(const Job& job, const costs::Calibration& calibration, const RunOptions& options) {
+  return simulate(job, *costs::kernel_costs(calibration, job.cluster), options);
+}
+
+Outcome simulate(const Job& job, const costs::KernelCosts& kernels, const RunOptions& options) {
+  if (job.given_times) return simulate(job, options);
+  const costs::ScaledCosts scaled(kernels, options.factors);
+  return run::simulate_with(run::JobCosts(job, scaled).context(), job, options);
 }
 
 Outcome simulate(const Job& job, const RunOptions& options) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "strategies/job/job.hpp"
@@ -40,5 +41,21 @@ Outcome simulate(const Job& job, const costs::KernelCosts& kernels, const RunOpt
 
 // A job whose times are given: there are no kernels to cost.
 Outcome simulate(const Job& job, const RunOptions& options = {});
+
+// Many jobs, one after another, as a sweep or a planner asks for. What one job has in common with
+// the one before is not computed again: costs of layers and the network, as long as model, cluster,
+// software and parallel sizes stay (batch sizes may change), and what the allocator makes of a plan
+// that was replayed before. Outcomes are those of simulate(). Not for concurrent use.
+class Simulator {
+ public:
+  explicit Simulator(const costs::Calibration& calibration);  // which must outlive it
+  ~Simulator();
+  Outcome simulate(const Job& job, const RunOptions& options = {});
+
+ private:
+  struct Known;
+  const costs::Calibration& calibration_;
+  std::unique_ptr<Known> known_;
+};
 
 }  // namespace mllmsim

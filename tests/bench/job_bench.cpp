@@ -75,12 +75,13 @@ void Point_Resolved(benchmark::State& state) {
   const ThreadLimit one_core(1);
   scenarios::InputFiles files;
   const auto file = scenarios::run_file("internvl-6b-20b-a100x32");
+  results::Simulators simulators;
   std::int64_t point = 0;
   for (auto _ : state) {
     const std::string batch = std::to_string(64 * (1 + point++ % 8));
     const auto scenario =
         scenarios::read_scenario(file, {"parallelism.global_batch_size=" + batch}, &files);
-    benchmark::DoNotOptimize(sweep::simulated_point(scenario, files));
+    benchmark::DoNotOptimize(sweep::simulated_point(scenario, files, simulators));
   }
 }
 BENCHMARK(Point_Resolved)->Unit(benchmark::kMicrosecond);
