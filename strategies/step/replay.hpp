@@ -10,10 +10,10 @@
 //
 // and at the end of a step the copies of gradients that reductions and the optimizer work with.
 // Tensors that pass in a row of like layers are replayed for the first of them: the others find the
-// blocks that it gave back. What a row saves is taken as one block where the allocator would cut all
-// of it from one: it is freed without an allocation in between, and free neighbours join. Of blocks that recompute together those of one kind count, so a unit of
-// two kinds keeps an input more. Left out: encoders beside the pipeline (plan.encoders), whose
-// ranks are not replayed.
+// blocks that it gave back. What a row saves is taken as one block where the allocator would cut
+// all of it from one: it is freed without an allocation in between, and free neighbours join. Of
+// blocks that recompute together those of one kind count, so a unit of two kinds keeps an input
+// more. Left out: encoders beside the pipeline (plan.encoders), whose ranks are not replayed.
 #pragma once
 
 #include <optional>

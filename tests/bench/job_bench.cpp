@@ -3,6 +3,7 @@
 // memory as a sweep does.
 #include <benchmark/benchmark.h>
 
+#include "cost_models/calibration/calibrated_costs.hpp"
 #include "results/sweep/run_sweep.hpp"
 #include "scenarios/files/input_files.hpp"
 #include "scenarios/read/scenario.hpp"
