@@ -106,7 +106,7 @@ std::vector<AblationRow> ablate(std::span<const scenarios::PublishedFamily> fami
   Ablating ablating(families, validation);
   const std::vector<Knob>& knobs = fitted_knobs();
   std::vector<Knob> chosen;
-  std::copy_if(knobs.begin(), knobs.end(), std::back_inserter(chosen), &Knob::by_runs);
+  std::ranges::copy_if(knobs, std::back_inserter(chosen), &Knob::by_runs);
   add_column(table, ablating.without(chosen));
   for (const Knob& knob : knobs) add_column(table, ablating.without({&knob, 1}));
   return table;

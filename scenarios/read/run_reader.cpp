@@ -253,6 +253,7 @@ Data read_data_set(TableReader& reader, const std::filesystem::path& folder, std
   if (reader.read("max_tokens", max_tokens))
     changes.push_back(fmt::format("max_tokens={}", max_tokens));
   reader.read("batching", data.batching);
+  reader.read("length_bin", data.length_bin, {1, 1e7});
   reader.read("equal_batch", data.equal_batch);
   reader.read("pack_tiles", data.pack_limits.tiles);
   reader.read("pack_tokens", data.pack_limits.tokens);
@@ -292,8 +293,8 @@ Data read_data(const Node& table, bool lengths_required, const std::filesystem::
       if (reader.has(key)) reader.problem(key, "data.set says it: give one of the two");
     return read_data_set(reader, folder, seed, model, files, problems);
   }
-  for (const char* key :
-       {"batching", "pack_tiles", "pack_tokens", "keep_tiles", "keep_tokens", "max_tiles", "steps"})
+  for (const char* key : {"batching", "length_bin", "pack_tiles", "pack_tokens", "keep_tiles",
+                          "keep_tokens", "max_tiles", "steps"})
     if (reader.has(key))
       reader.problem(key, "needs data.set: without it all samples are of one size");
   Data data;

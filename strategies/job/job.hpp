@@ -28,8 +28,9 @@ struct Data {
 
   std::shared_ptr<const data::DataSet> set;  // null: all samples alike
   data::Batching batching = data::Batching::random;
-  data::Load pack_limits{};  // Q_v and Q_t; 0: chosen as the paper does
-  data::Load keep_limits{};  // Q'_v and Q'_t of ISF; 0: the paper's
+  std::int64_t length_bin = 512;  // tokens, of Batching::length
+  data::Load pack_limits{};       // Q_v and Q_t; 0: chosen as the paper does
+  data::Load keep_limits{};       // Q'_v and Q'_t of ISF; 0: the paper's
   // With packs: as many per step as come nearest to global_batch_size samples, so that steps can be
   // compared with those of other batchings; otherwise as many as there would be without packs.
   bool equal_batch = false;

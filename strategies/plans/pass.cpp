@@ -128,6 +128,7 @@ data::Batches batches_of(const Job& job, data::Batching batching) {
     options.micro_batch_size = p.micro_batch_size;
     options.ranks = p.data_parallel_size;
     options.micro_batches_per_rank = p.micro_batches();
+    options.length_bin = job.data.length_bin;
     options.seed = job.seed;
     batches = data::make_batches(job.data.set->samples, options);
   }

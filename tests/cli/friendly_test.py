@@ -268,6 +268,16 @@ class Friendly(InOneDirectory):
                              "data.pack_tiles=30", "data.equal_batch=true", code=2).stderr
         self.assertIn("data.equal_batch=true: data.equal_batch: the smallest step", error)
 
+    # One bin for all samples groups at random, which pads more than bins of 64 tokens do.
+    def test_bins_of_length_grouping(self):
+        pads = []
+        for tokens in (64, 100000):
+            self.mllmsim("run", "large.toml", "data.set=a.json", "mbs=2", "gbs=64", "data.batching=length", f"data.length_bin={tokens}", "-o", "bins")
+            pads.append(self.row("bins").pad_ratio)
+        self.assertLess(pads[0], pads[1])
+        self.assertIn("data.length_bin", self.mllmsim("run", "large.toml", "data.set=a.json", "data.length_bin=0", code=2).stderr)
+        self.assertIn("needs data.set", self.mllmsim("run", "large.toml", "data.length_bin=64", code=2).stderr)
+
     def test_limits_of_packs_in_a_scenario(self):
         for change, words in (("data.pack_tokens=0", "positive"), ("data.pack_tokens=-4", "positive"),
                               ("data.pack_tokens=100", "at least the 949 tokens of the longest sample"),
