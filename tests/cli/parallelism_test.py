@@ -152,6 +152,8 @@ class Parallelism(InItsOwnDirectory):
         self.assertIn("flash_attention", self.refused("cp=2", "software.flash_attention=false"))
         self.assertIn("whole heads", self.refused("cp=16", "parallelism.cp_comm_type=a2a"))
         self.assertIn("a2a", self.refused("parallelism.cp_comm_type=tree"))
+        self.assertIn("windows with all_gather and a2a", self.refused("cp=2", "model.llm.sliding_window=1024"))
+        self.run_with("cp=2", "model.llm.sliding_window=1024", "parallelism.cp_comm_type=a2a")
         self.assertIn("optimus", self.refused("cp=2", "strategy=optimus"))
         self.assertIn("zero_stage 3", self.refused("parallelism.data_parallel_replicate_degree=2"))
         self.assertIn("zero_stage 3", self.refused("parallelism.reshard_after_forward=false"))

@@ -30,6 +30,9 @@ KNOWN_MISSES = {
     # Too quick by 11 to 16 %: its products and exchanges come out as its authors timed them one by one; of what is missing a tenth is attention's backward with
     # latents (13 % longer than predicted), a third lies outside the micro-batches, and for the rest no cause was found.
     "SimuMax (DeepSeek cuts on 8 B200, bf16)": 0.133,
+    # H100, and one sequence per micro-batch on B200, took 1.4 to 2.7 times as long: the CPU's time, of which more is lost than launches explain (the same sizes gave 5,113 tokens/s in one
+    # release and 9,058 in the next). Others are 2 to 13 % too quick.
+    "Megatron-Bridge performance summary (Qwen3 30B-A3B)": 0.124,
     # Met until the power limit was measured (9.8 %): of five models four are too fast, by 2 to 12 %, and one too slow, by 10 %.
     "Megatron-Core README (H100)": 0.101,
     # Length-grouped dist ratios and device-grouped tokens: the mixture stands for five sets that are not public.
@@ -40,12 +43,10 @@ KNOWN_MISSES = {
     # Not shipped. Their median is met, their order is not: equal runs of different days differ by 5 %, and some with 12 or 14 heads of 128 values on a GPU took 20 % longer than with others.
     "BLOOM (prequel runs)": 0.097,
 }
-# Their medians are met, the order is not quite (0.935, 0.947, 0.947): NVFP4 is 17 to 23 % too slow on GB300 and 5 % too fast on GB200; Qwen3 30B-A3B on H100, and with
-# one sequence per micro-batch on B200, took 1.4 to 2.7 times as long, which is the CPU's time (the same sizes: 5,113 tokens/s in one release, 9,058 in the next).
+# Their medians are met, the order is not quite (0.935, 0.947): NVFP4 is 17 to 23 % too slow on GB300 and 5 % too fast on GB200.
 # The cards' LoRA runs take 1.8 and 11 times as long as predicted, gpt-oss twice: their makers call them sanity checks, not tuned.
 # Of ms-swift's four rows Moonlight (latent attention, experts on four ranks) is 9 GiB too small.
 WRONG_ORDER = {"Megatron-Bridge performance summary (Llama 3 8B)", "Megatron-Bridge performance summary (Llama 3 70B)",
-               "Megatron-Bridge performance summary (Qwen3 30B-A3B)",
                "Megatron-Bridge's verification cards", "ms-swift's scripts (memory)"}
 RANK = 0.95
 

@@ -57,15 +57,23 @@ inline Recurrence random_recurrence() {
   return r;
 }
 
-// At most one thing in which today's models differ from each other. `whole`: attention is over
-// whole sequences, as context parallelism needs it.
-inline void random_kinds(Llm& llm, bool images, bool whole) {
+// What Transformer Engine has of these where sequences are cut.
+inline LlmKind kind_with_context(CpCommType type) {
+  using enum LlmKind;
+  return type == CpCommType::p2p ? *rc::gen::element(plain, latent, norms, residual, adapters,
+                                                     next_token, recurrent, halves)
+                                 : *rc::gen::element(plain, windows, norms, residual, adapters,
+                                                     next_token, recurrent, halves);
+}
+
+// At most one thing in which today's models differ from each other.
+inline void random_kinds(Llm& llm, bool images, const Parallelism& p) {
   using enum LlmKind;
   Transformer& t = llm.blocks;
-  const auto drawn =
-      whole ? *rc::gen::element(plain, norms, residual, adapters, next_token, recurrent, halves)
-            : *rc::gen::element(plain, latent, windows, crossing, norms, residual, adapters,
-                                next_token, recurrent, halves);
+  const LlmKind drawn = p.context_parallel_size > 1
+                            ? kind_with_context(p.cp_comm_type)
+                            : *rc::gen::element(plain, latent, windows, crossing, norms, residual,
+                                                adapters, next_token, recurrent, halves);
   Transformer other = t;
   switch (drawn) {
     case plain:
@@ -156,7 +164,7 @@ inline Model random_model(const Parallelism& p) {
   model.llm.trained = random_bool();
   model.llm.tie_word_embeddings = random_bool();
   const int encoders = *rc::gen::inRange(0, 3);
-  random_kinds(model.llm, encoders > 0, p.context_parallel_size > 1);
+  random_kinds(model.llm, encoders > 0, p);
   const Encoder like = model.encoders.front();
   model.encoders.clear();
   for (int i = encoders; i > 0; --i) {

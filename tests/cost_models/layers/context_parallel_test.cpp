@@ -47,8 +47,7 @@ std::int64_t named(const std::vector<TimedKernel>& kernels, std::string_view nam
                        [&](const TimedKernel& k) { return k.name == name; });
 }
 
-Bytes sent(CpCommType type, bool backward) {
-  static const Model model = grouped_gpt();
+Bytes sent(CpCommType type, bool backward, const Model& model = grouped_gpt()) {
   static const SimpleCosts kernels;
   static const Software software;
   LayerSetting s{kernels, software, {}};
@@ -62,6 +61,13 @@ Bytes sent(CpCommType type, bool backward) {
 TEST(ContextParallel, RingPassesKeysAndValuesOn) {
   EXPECT_EQ(sent(CpCommType::p2p, false), Bytes{3 * 131072});
   EXPECT_EQ(sent(CpCommType::p2p, true), Bytes{3 * 2 * 131072});
+}
+
+// Latent attention sends what heads have of keys and values, as wide as those are: 256 tokens x 4
+// heads x (24 + 16) x 2 bytes = 81,920.
+TEST(ContextParallel, RingPassesKeysAndValuesOfLatentsOn) {
+  EXPECT_EQ(sent(CpCommType::p2p, false, with_latents()), Bytes{3 * 81920});
+  EXPECT_EQ(sent(CpCommType::p2p, true, with_latents()), Bytes{3 * 2 * 81920});
 }
 
 // All ranks' together are 524,288; a rank sends three quarters in a ring, and backwards scatters as
