@@ -136,13 +136,13 @@ TEST(HalfBlocks, HaveOneNormAndTheirOwnMatricesOnly) {
   EXPECT_DOUBLE_EQ(mlp.cost.model_flops.value, 6.0 * kTokens * 3 * 64 * 128);
 }
 
-// Both halves of a block cost what the block does, but for the graph between them.
+// Both halves of a block cost what the block does, but for rounding (each is bound by its launches).
 TEST(HalfBlocks, AddUpToTheWhole) {
   const auto time = [](const Model& m) {
     const OneLayer run(m);
-    return totals(run.cost.forward).time;
+    return to_seconds(totals(run.cost.forward).time).value;
   };
-  EXPECT_EQ(time(without_mlp(llama_like())) + time(without_mixer()), time(llama_like()));
+  EXPECT_NEAR(time(without_mlp(llama_like())) + time(without_mixer()), time(llama_like()), 1e-8);
 }
 
 TEST(AttentionGate, IsAsWideAsTheQueries) {
