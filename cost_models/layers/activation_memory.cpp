@@ -98,8 +98,8 @@ void add_adapter(Saved& saved, const Block& b, bool target, std::string_view inp
   saved.add("adapter input", tokens * b.shape.adapters.lora_rank, kBf16);
 }
 
-// What recurrent_kernels.cpp needs again. Of the delta rule, what the convolution reads, all inputs of
-// the chunks and their triangular solutions, the output and its gate; of Mamba-2, the projection
+// What recurrent_kernels.cpp needs again. Of the delta rule, what the convolution reads, all inputs
+// of the chunks and their triangular solutions, the output and its gate; of Mamba-2, the projection
 // itself, the output before and after its gate.
 void add_recurrence(Saved& saved, const Block& b, std::int64_t tokens) {
   const Recurrence& r = b.shard.recurrence;

@@ -3,7 +3,7 @@
 // output's matrix, split by rows. Heads are split over tp ranks, and over cp ranks by all-to-all
 // before and after, so that each has whole sequences.
 //
-// Per token, with K key values and V values of a head, chunks of C tokens, and 2 bytes a value:
+// Per token, with K key values and V values of a head, chunks of C tokens, and 2 bytes per value:
 //
 //   gated delta rule   flash-linear-attention's chunk_gated_delta_rule (Triton); queries and keys
 //                      are repeated for every value head first
@@ -16,8 +16,8 @@
 //     forward   states, their output, within chunks         4 K V + C V, and 2 C K for each group
 //     backward  states again; gradients of all              10 K V + 3 C V, and 6 C K
 //
-// Bytes are those of each kernel's inputs and outputs, states of chunks in bf16 (in fp32 before they
-// are passed on in Mamba-2). What a backward needs is kept, w, u and states aside.
+// Bytes are those of each kernel's inputs and outputs, states of chunks in bf16 (in fp32 before
+// they are passed on in Mamba-2). What a backward needs is kept, w, u and states aside.
 #include <algorithm>
 
 #include "cost_models/layers/block_kernels.hpp"

@@ -12,8 +12,7 @@ namespace {
 const char* unknown_layers(const std::string& type) {
   for (const char* part :
        {"mamba", "jamba", "zamba", "bamba", "falcon_h1", "granitemoehybrid", "plamo2"})
-    if (type.find(part) != std::string::npos)
-      return "state-space layers (Mamba, other than Nemotron-H's and Mamba-2's)";
+    if (type.find(part) != std::string::npos) return "state-space layers (Mamba)";
   for (const char* part : {"kimi_linear", "olmo_hybrid"})
     if (type.find(part) != std::string::npos) return "linear attention (gated delta nets)";
   for (const char* part : {"rwkv", "minimax", "lfm2", "recurrent_gemma"})

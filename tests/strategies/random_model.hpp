@@ -106,7 +106,7 @@ inline void random_kinds(Llm& llm, bool images, const Parallelism& p) {
       llm.trained = false;
       return;
     case recurrent:  // every second block, and gates on the others' attention
-      t.attention_gate = random_bool();
+      other.attention_gate = random_bool();
       t.recurrence = random_recurrence();
       return add_kind(other, t, llm.other_blocks);
     case halves:  // a recurrence alone, an MLP alone
