@@ -93,6 +93,8 @@ struct Recurrence {
   std::int64_t projected() const {
     return convolved() + values() + (delta() ? 2 : 1) * num_value_heads;
   }
+
+  bool operator==(const Recurrence&) const = default;
 };
 
 // Low-rank adapters beside frozen matrices (LoRA; DoRA also normalises the sum). One adapter for
