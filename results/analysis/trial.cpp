@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 
@@ -39,6 +40,9 @@ void shrink(const Trial& trial, const std::string& key, std::int64_t size, std::
             std::vector<Remedy>& out) {
   std::int64_t low = 0, high = (size - 1) / step;  // fits, in steps; may fit
   std::optional<Remedy> best;
+  const auto tries =
+      static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(high)));  // at most
+  if (trial.progress()) trial.progress()->begin(tries, "sizes of samples");
   while (low < high) {
     const std::int64_t tried = (low + high + 1) / 2;
     const std::string change = fmt::format("{}={}", key, tried * step);
@@ -51,7 +55,9 @@ void shrink(const Trial& trial, const std::string& key, std::int64_t size, std::
     } else {
       high = tried - 1;
     }
+    if (trial.progress()) trial.progress()->done(true);
   }
+  if (trial.progress()) trial.progress()->end();
   if (best) out.push_back(std::move(*best));
 }
 
@@ -125,9 +131,10 @@ std::vector<Remedy> data_that_fits(const Trial& trial, const Job& job) {
   return out;
 }
 
-std::vector<results::FitRow> what_would_fit(const Read& read, const results::RunResult& run) {
+std::vector<results::FitRow> what_would_fit(const Read& read, const results::RunResult& run,
+                                            Progress* progress) {
   const scenarios::Scenario scenario = in_few_steps(read({}));
-  const Trial trial(read, scenario, run);
+  const Trial trial(read, scenario, run, progress);
   std::vector<Remedy> remedies = remedies_to_fit(scenario);
   trial.simulate(remedies);
   trial.simulate_pairs(remedies);

@@ -21,6 +21,7 @@ class Trial {
   void simulate(Remedy& remedy) const;
   // If none of them makes the run fit, adds those two at once that do.
   void simulate_pairs(std::vector<Remedy>& remedies) const;
+  Progress* progress() const { return progress_; }
 
  private:
   const Read& read_;
@@ -36,6 +37,7 @@ std::vector<Remedy> data_that_fits(const Trial& trial, const Job& job);
 
 // What would make a run that does not fit do so: single changes that free memory, or two at once,
 // then smaller samples; those that fit, the quickest first.
-std::vector<results::FitRow> what_would_fit(const Read& read, const results::RunResult& run);
+std::vector<results::FitRow> what_would_fit(const Read& read, const results::RunResult& run,
+                                            Progress* progress = nullptr);
 
 }  // namespace mllmsim::analysis

@@ -144,17 +144,21 @@ std::string batches_of(const Job& job, const Plan& plan) {
   return out;
 }
 
-// Each change is simulated: of runs that are not to be started as they are.
+// Each change is simulated: of runs that are not to be started as they are. May take many times as
+// long as these, so a terminal is told how far it is.
 void find_what_fits(const std::vector<std::string>& files,
                     const std::vector<std::string>& overrides,
                     std::vector<results::RunResult>& results) {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  Progress progress(stderr, terminal, std::chrono::seconds(1));
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].fits || !results[i].feasible()) continue;
     const auto read = [&](std::vector<std::string> changes) {
       changes.insert(changes.begin(), overrides.begin(), overrides.end());
       return scenarios::read_scenario(files[i], changes);
     };
-    results[i].would_fit = analysis::what_would_fit(read, results[i]);
+    results[i].would_fit =
+        analysis::what_would_fit(read, results[i], terminal ? &progress : nullptr);
   }
 }
 

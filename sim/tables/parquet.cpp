@@ -213,6 +213,9 @@ ParquetFile read_parquet(const std::filesystem::path& path) {
         std::shared_ptr<arrow::ChunkedArray> column;
         require(reader->ReadColumn(i, &column));
         file.table.columns.emplace_back(name, from_arrow(*column));
+        if (const auto rows = static_cast<std::size_t>(column->length()); rows != file.table.rows())
+          throw std::runtime_error(
+              fmt::format("has {} rows, the first column {}", rows, file.table.rows()));
         read_nulls(*column, name, file.table);
       } catch (const std::runtime_error& e) {
         throw std::runtime_error("column " + name + " " + e.what());

@@ -170,12 +170,13 @@ MemoryDeltas Passes::deltas(const Issuing& issuing, const Chunk& layers, std::si
   const auto [first, last] = recompute_unit(layers, i);
   if (pass.forward) return {i == first ? saved.value : 0, 0};
   if (first == last) return {working.value, -saved.value - working.value};
-  Bytes kept{}, back{};
+  // Held from the backward of the last to that of the first: the most that one of them needs.
+  Bytes kept{}, unit{}, back{};
   for (std::size_t j = first; j <= last; ++j) {
     const costs::LayerTotals& t = totals(issuing, layers[j], pass);
     if (j == first) kept = t.saved;
-    back += t.recomputed + (j == first ? Bytes{} : t.saved);
-    if (j == last) back += t.working - t.recomputed;
+    unit += t.recomputed + (j == first ? Bytes{} : t.saved);
+    back = std::max(back, unit + t.working - t.recomputed);
   }
   return {i == last ? back.value : 0, i == first ? -kept.value - back.value : 0};
 }

@@ -40,7 +40,8 @@ ROWS = [
     ("ISF, 12.7 M samples", "Growth_Isf/12700000", None, None),
 ]
 SLOPES = {"Tasks": "tasks of a step", "Ranks": "pipeline ranks", "Gpus": "GPUs that are not simulated", "Replicas": "simulated replicas",
-          "Isf": "samples packed", "Spans": "spans of a trace", "OptimusMicroBatches": "micro-batches under Optimus"}
+          "Isf": "samples packed", "Spans": "spans of a trace", "OptimusMicroBatches": "micro-batches under Optimus",
+          "OptimusLayers": "layers of the LLM under Optimus"}
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 

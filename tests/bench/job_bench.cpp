@@ -110,6 +110,10 @@ const bool kRegistered = [] {
   growth("Growth_OptimusMicroBatches", "internvl-6b-20b-a100x32",
          {"strategy.name=optimus", "mbs=1", "tp=8", "pp=2"}, {39, 156, 624, 2500},
          [](std::int64_t micro_batches) { return Overrides{"gbs=" + text(2 * micro_batches)}; });
+  growth(
+      "Growth_OptimusLayers", "internvl-6b-20b-a100x32",
+      {"strategy.name=optimus", "gbs=64", "cluster.gpu_memory=\"100 TB\""}, {156, 625, 2500, 10000},
+      [](std::int64_t layers) { return Overrides{"model.llm.num_hidden_layers=" + text(layers)}; });
   return true;
 }();
 

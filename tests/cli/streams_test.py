@@ -100,12 +100,9 @@ class StandardError(Cli):
         for redirect in ("2>&-", "2>/dev/full"):
             self.assertEqual(self.run_shell("run", "nothing", redirect=redirect).returncode, 2)
 
-    def test_a_long_plan_says_how_far_it_is_on_a_terminal_only(self):
-        words = [MLLMSIM, "run", "vit-3b-gpt-11b-a100x8", "gbs=1024", "--out", "out"]
-        done = subprocess.run(words, cwd=self.dir, capture_output=True, text=True, timeout=600)
-        self.assertNotIn("steps of planning", done.stderr)
+    def talk_on_a_terminal(self, *words):
         reader, writer = os.openpty()
-        with subprocess.Popen(words, cwd=self.dir, stdout=subprocess.DEVNULL, stderr=writer) as running:
+        with subprocess.Popen([MLLMSIM, *words], cwd=self.dir, stdout=subprocess.DEVNULL, stderr=writer) as running:
             os.close(writer)
             talk = b""
             try:
@@ -115,7 +112,19 @@ class StandardError(Cli):
                 pass
         os.close(reader)
         self.assertEqual(running.returncode, 0, talk)
-        self.assertIn(b"17 of 17 steps of planning", talk)
+        return talk
+
+    def test_a_long_plan_says_how_far_it_is_on_a_terminal_only(self):
+        words = ["run", "vit-3b-gpt-11b-a100x8", "gbs=1024", "--out", "out"]
+        done = subprocess.run([MLLMSIM, *words], cwd=self.dir, capture_output=True, text=True, timeout=600)
+        self.assertNotIn("steps of planning", done.stderr)
+        self.assertIn(b"17 of 17 steps of planning", self.talk_on_a_terminal(*words))
+
+    def test_a_long_search_for_what_fits_says_how_far_it_is(self):
+        # 192 layers do not fit; each change is planned and simulated kernel by kernel.
+        talk = self.talk_on_a_terminal("run", "internvl-6b-20b-a100x32", "strategy=optimus", "model.llm.num_hidden_layers=192",
+                                       "--out", "out")
+        self.assertRegex(talk, rb"\d+ of \d+ remedies")
 
 
 class Names(Cli):

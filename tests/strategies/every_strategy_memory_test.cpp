@@ -28,7 +28,8 @@ TEST(EveryStrategy, NeedsAsMuchMemoryAtBothGranularities) {
     Job other = planned.job;
     other.granularity =
         other.granularity == Granularity::stage ? Granularity::kernel : Granularity::stage;
-    RC_ASSERT(peaks(simulate_as(other, planned.plan)) == peaks(planned.simulate()));
+    const auto one = peaks(planned.simulate()), two = peaks(simulate_as(other, planned.plan));
+    for (std::size_t d = 0; d < one.size(); ++d) RC_ASSERT(one[d].value == two[d].value);
   });
 }
 
@@ -87,7 +88,8 @@ TEST(EveryStrategy, NeedsNoMoreMemoryUnderZeroStage2ThanUnder1) {
 // were gathered at once and had their gradients beside them, 4 replicas would still need
 //   (2 + g + 12) W / 4 + 2 W + g' W   instead of   (2 + g) W + 12 W / 4
 // bytes for W parameters, with g = 4 and g' = 2 bytes of gradients: 8.5 W, not 9 W. With fewer
-// replicas, smaller gradients or frozen layers a model of few layers does need more.
+// replicas, as experts on ranks of their own may have, smaller gradients or frozen layers a model
+// of few layers does need more.
 TEST(EveryStrategy, NeedsNoMoreMemoryUnderZeroStage3ThanUnder1) {
   for (const char* strategy : {"zero3", "fsdp"})
     EXPECT_TRUE(rc::check(strategy, [&] {
@@ -103,6 +105,7 @@ TEST(EveryStrategy, NeedsNoMoreMemoryUnderZeroStage3ThanUnder1) {
       job.model.llm.trained = true;
       for (Encoder& e : job.model.encoders) e.trained = e.projector_trained = true;
       PlannedJob planned(job);
+      if (job.parallelism.experts_apart() && job.parallelism.expert_data_ranks() < 4) return;
       Job stage_1 = job;
       stage_1.parallelism.zero_stage = 1;
       RC_ASSERT(

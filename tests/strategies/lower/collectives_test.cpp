@@ -113,26 +113,74 @@ TEST(Collectives, ShardsAreGatheredALayerAhead) {
   }
 }
 
-// Two replicas, a layer at a time: nothing is gathered while another layer computes. In more pieces
-// each has its latency, and a tensor for each rank a copy each.
-TEST(Collectives, ShardedLayersInPiecesTakeLonger) {
+// Two replicas. With n layers ahead, the gather of layer i waits for layer i - n - 1, and on their
+// stream for what was issued before it: the gathers of earlier layers, and the scatters of those
+// that were done by then.
+TEST(Collectives, ShardedLayersWaitForTheirGathers) {
+  for (const int ahead : {0, 1, 3}) {
+    Job job = replicated(3);
+    job.software.zero3_prefetch_layers = ahead;
+    JobCosts costs(job);
+    const SimulatedStep step = simulate_plan(job, plan_of(job, {5}), costs.context());
+    const std::vector<ShardedLayer> layers = sharded_layers(step.program);
+    const auto window = static_cast<std::size_t>(ahead) + 1;
+    std::vector<Time> gathered(layers.size());
+    Time stream{}, computed{};
+    for (std::size_t i = 0; i < window; ++i) gathered[i] = stream += layers[i].gather;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      computed = std::max(computed, gathered[i]) + layers[i].work();
+      if (i + window < layers.size())
+        gathered[i + window] = stream = std::max(stream, computed) + layers[i + window].gather;
+      if (layers[i].backward) stream = std::max(stream, computed) + layers[i].scatter;
+    }
+    for (const Task& task : step.program.tasks())
+      if (task.kind == TaskKind::optimizer || task.kind == TaskKind::sync) stream += task.duration;
+    EXPECT_EQ(step.span(), stream) << ahead << " layers ahead";
+  }
+}
+
+// A gather of a layer in 4 pieces is 4 of a quarter each. A tensor for each of 2 ranks costs 2
+// operators of 1 s for each piece gathered and 3 for each scattered: 4 * 2 * 2 and 4 * 2 * 3 s.
+TEST(Collectives, ShardedLayersGoInPieces) {
   Job job = replicated(3);
-  JobCosts costs(job);
-  const Plan plan = plan_of(job, {5});
-  const auto span = [&] { return simulate_plan(job, plan, costs.context()).span(); };
-  const Time ahead = span();
-  job.software.zero3_prefetch_layers = 0;
-  const Time serial = span();
-  EXPECT_GT(serial, ahead);
-  job.software.zero3_copies = true;
-  EXPECT_GT(span(), serial);
-  job.software.zero3_copies = false;
   job.software.zero3_collectives_per_layer = 4;
-  const Time in_pieces = span();
-  EXPECT_GT(in_pieces, serial);
-  job.software.zero3_tensor_per_rank = true;
   job.software.host_time_per_kernel = {1};
-  EXPECT_GT(span() - in_pieces, to_time(Seconds{4}));
+  JobCosts costs(job);
+  const auto layers = [&] {
+    return sharded_layers(to_program(job, plan_of(job, {5}), costs.context()));
+  };
+  const std::vector<ShardedLayer> pieces = layers();
+  const std::int64_t embedding = parameters(job.model, layers_of(job.model).front());
+  const Collective quarter{CollectiveOp::all_gather, Bytes{2 * embedding / 4}, {2, 1, 1}};
+  EXPECT_EQ(pieces.front().gather, to_time(costs.kernels->collective(quarter).time * 4.0));
+  job.software.zero3_tensor_per_rank = true;
+  const std::vector<ShardedLayer> tensors = layers();
+  ASSERT_EQ(tensors.size(), 2U * 2 * 5);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    EXPECT_EQ(tensors[i].gather - pieces[i].gather, to_time(Seconds{16}));
+    EXPECT_EQ(tensors[i].scatter - pieces[i].scatter,
+              to_time(Seconds{tensors[i].backward ? 24. : 0}));
+  }
+}
+
+// The embedding's W parameters of 2 bytes are read and written as a half, as a whole, and as
+// gradients: 2 (1 + 2) W bytes forward and 2 * 2 W more backward.
+TEST(Collectives, ShardsAreCopiedIntoAndOutOfBuffers) {
+  Job job = replicated(3);
+  job.software.zero3_prefetch_layers = 0;  // forwards have nothing beside them
+  JobCosts costs(job);
+  const auto layers = [&] {
+    return sharded_layers(to_program(job, plan_of(job, {5}), costs.context()));
+  };
+  const std::vector<ShardedLayer> before = layers();
+  job.software.zero3_copies = true;
+  const std::vector<ShardedLayer> after = layers();
+  const std::int64_t w = parameters(job.model, layers_of(job.model).front());
+  const auto copied = [&](std::int64_t bytes) {
+    return to_time(costs.kernels->memory_bound({MemoryOp::elementwise, Bytes{bytes}}).time);
+  };
+  EXPECT_EQ(after[0].work() - before[0].work(), copied(6 * w));
+  EXPECT_EQ(after[9].work() - before[9].work(), copied(10 * w));
 }
 
 // A recomputed block's backward finds its parameters where its second forward left them, unless too
@@ -153,7 +201,10 @@ TEST(Collectives, WhatIsUsedTooLateIsGatheredAgain) {
   job.software.zero3_max_reuse_distance = std::int64_t{1} << 40;
   EXPECT_EQ(gathered(), kept);
   job.software.zero3_max_reuse_distance = 1;
-  EXPECT_GT(gathered(), kept);
+  // Of 12 h^2 parameters 8 h^2, in 3 blocks of 2 micro-batches; a rank sends half of 2 bytes each.
+  const std::int64_t block = parameters(job.model, layers_of(job.model)[1]);
+  EXPECT_NEAR(static_cast<double>(gathered() - kept), 3 * 2 * 2 / 3.0 * static_cast<double>(block),
+              6);
 }
 
 // zero_stage 2: every micro-batch scatters its own gradients, in the parameters' 2 bytes.

@@ -46,17 +46,15 @@ Time last_end(const Simulated& s, DeviceId device, TaskKind kind) {
 }
 
 // Four stages, eight micro-batches: every pass of the first stage starts 1 s later than it could,
-// and so do the passes of the first micro-batch on the way there and back: at least 2 (8 + 3) s.
+// and so do the passes of the first micro-batch on the way there and back: 2 (8 + 3) s.
 TEST(Lower, WhereTheCpuWaitsForTransfersPassesStartLate) {
   Job job = small_job();
-  const Time overlapped = simulate_job(job).timeline.span;
   job.software.overlap_p2p = false;
   job.software.host_time_per_pass = {0};
   const Time waiting = simulate_job(job).timeline.span;
-  EXPECT_GT(waiting, overlapped);
   job.software.host_time_per_pass = {1};
   const Time late = simulate_job(job).timeline.span;
-  EXPECT_GE(late - waiting, to_time(Seconds{22 - 0.1}));
+  EXPECT_NEAR(to_seconds(late - waiting).value, 22, 0.1);
 }
 
 TEST(Lower, WaitingForTransfersIsTheSameAtBothGranularities) {
@@ -96,7 +94,7 @@ TEST(Lower, PassesAndTransfersTakeTurns) {
 }
 
 // Two stages, two micro-batches. Rank 0: F0 F1 B0 B1; rank 1: F0 B0 F1 B1. Rank 1 takes the second
-// activations only after its B0, so the step waits for their transfer once more than with overlap.
+// activations as soon as its B0 is done, and no earlier.
 TEST(Lower, ARankReceivesOnlyWhenItHasDoneItsTurn) {
   Job job = small_job();
   job.parallelism.pipeline_model_parallel_size = 2;
@@ -113,29 +111,27 @@ TEST(Lower, ARankReceivesOnlyWhenItHasDoneItsTurn) {
     if (tasks[t].kind == TaskKind::pp_recv && tasks[t].micro_batch == 1)
       second_transfer_start = s.timeline.start[t];
   }
-  EXPECT_GE(second_transfer_start, first_backward_end);
+  EXPECT_EQ(second_transfer_start, first_backward_end);
 }
 
-// A layer beside gathers takes longer by at most its share of the slowdown, by nothing without
-// them.
+// A layer computes at 1 / 1.18 of its speed as long as there are collectives beside it: of time c
+// beside collectives of time b it takes min(0.18 c, (1 - 1 / 1.18) b) longer.
 TEST(Lower, ShardedLayersAreSlowedByTheGathersBesideThem) {
   Job job = small_job();
   job.parallelism.tensor_model_parallel_size = 1;
   job.parallelism.pipeline_model_parallel_size = 1;
   job.parallelism.sequence_parallel = false;
   job.parallelism.zero_stage = 3;
-  const auto computing = [&](int dp) {
-    job.parallelism.data_parallel_size = dp;
-    job.parallelism.global_batch_size = 2 * dp;
-    const Simulated s = simulate_job(job);
-    Time sum{};
-    for (const Task& task : s.program.tasks())
-      if (task.kind == TaskKind::forward || task.kind == TaskKind::backward) sum += task.duration;
-    return sum;
-  };
-  const Time alone = computing(1), beside = computing(16);
-  EXPECT_GT(beside, alone);
-  EXPECT_LE(to_seconds(beside).value, 1.18 * to_seconds(alone).value);
+  job.parallelism.data_parallel_size = 16;
+  int all_of_it = 0, some_of_it = 0;
+  for (const ShardedLayer& layer : sharded_layers(simulate_job(job).program)) {
+    const double whole = 0.18 * to_seconds(layer.computing).value;
+    const double while_beside = (1 - 1 / 1.18) * to_seconds(layer.gather + layer.scatter).value;
+    EXPECT_NEAR(to_seconds(layer.slowed).value, std::min(whole, while_beside), 2e-9);
+    ++(whole < while_beside ? all_of_it : some_of_it);
+  }
+  EXPECT_NE(all_of_it, 0);
+  EXPECT_NE(some_of_it, 0);
 }
 
 // Two nodes per leaf: the four replicas of a pipeline rank are on two leaves.
@@ -268,34 +264,28 @@ TEST(Lower, GradientsLeaveInBucketsDuringTheLastBackward) {
   job.parallelism.tensor_model_parallel_size = 1;
   job.parallelism.data_parallel_size = 16;
   job.parallelism.zero_stage = 0;
-  job.data.tokens_per_sample = 8192;  // enough to compute while gradients travel
+  job.model.encoders.clear();
+  job.data.tokens_per_sample = 32768;  // enough to compute while gradients travel
   const Simulated s = simulate_job(job);
   const std::vector<Time> reductions = collectives(s, {0}, TaskKind::dp_reduce_scatter);
-  EXPECT_GT(reductions.size(), 2U);
-  const Time exposed = s.devices[0].bubbles[BubbleKind::dp_reduce_scatter];
-  EXPECT_EQ(exposed,
-            last_end(s, {0}, TaskKind::dp_reduce_scatter) - last_end(s, {0}, TaskKind::backward));
-  EXPECT_GE(exposed, reductions.back());  // which waits for the last layer's backward
-  EXPECT_LT(exposed, sum(reductions) * 3 / 4);
+  // Of 40 million parameters: head and a block (33 + 12 million), 4 blocks, 3 and the embedding.
+  EXPECT_EQ(reductions.size(), 3U);
+  EXPECT_EQ(s.devices[0].bubbles[BubbleKind::dp_reduce_scatter], reductions.back());
   job.software.overlap_grad_reduce = false;
   const Simulated at_the_end = simulate_job(job);
   EXPECT_EQ(at_the_end.devices[0].bubbles[BubbleKind::dp_reduce_scatter],
             sum(collectives(at_the_end, {0}, TaskKind::dp_reduce_scatter)));
 }
 
-TEST(Lower, GatheringAheadHidesParameterGathers) {
+TEST(Lower, WithoutGatheringAheadAllGathersAreExposed) {
   Job job = small_job();
   job.parallelism.zero_stage = 3;
   job.parallelism.pipeline_model_parallel_size = 1;
   job.parallelism.data_parallel_size = 8;
   job.software.zero3_prefetch_layers = 0;
   const Simulated late = simulate_job(job);
-  job.software.zero3_prefetch_layers = 2;
-  const Simulated ahead = simulate_job(job);
   EXPECT_EQ(late.devices[0].bubbles[BubbleKind::dp_all_gather],
             sum(collectives(late, {0}, TaskKind::dp_all_gather)));
-  EXPECT_LT(kind_total(ahead, BubbleKind::dp_all_gather),
-            kind_total(late, BubbleKind::dp_all_gather));
 }
 
 // A frozen encoder has nothing to do backward: a stage of it alone waits for the other's backwards,
@@ -313,7 +303,11 @@ TEST(Lower, FrozenEncodersOnlyRunForward) {
     if (task.kind == TaskKind::forward) forward += task.duration;
     if (task.kind == TaskKind::backward) backward += task.duration;
   }
-  EXPECT_GT(forward, Time{0});
+  const MicroBatch mb = plans::uniform_micro_batch(job);
+  Time expected{};
+  for (std::size_t i = 0; i < 7; ++i)
+    expected += costs.layers.total(layers_of(job.model)[i], mb, Recompute::none).forward.time;
+  EXPECT_EQ(forward, expected * (4 / job.parallelism.micro_batch_size));
   EXPECT_EQ(backward, Time{0});
 }
 

@@ -78,4 +78,35 @@ inline std::vector<TaskId> before(const Program& program, TaskId task) {
   return out;
 }
 
+// zero_stage 3: a layer's pass, the gather it waits for and, of a backward, the scatter of its
+// gradients.
+struct ShardedLayer {
+  Time gather, computing, slowed, scatter;
+  bool backward = false;
+
+  Time work() const { return computing + slowed; }
+};
+
+// Of the first device, in the order of their passes.
+inline std::vector<ShardedLayer> sharded_layers(const Program& program) {
+  std::vector<ShardedLayer> out;
+  const std::vector<TaskId> dp = on_stream(program, {0}, StreamKind::dp);
+  for (const TaskId id : on_stream(program, {0}, StreamKind::compute)) {
+    const Task& task = program.tasks()[id.value];
+    if (task.kind == TaskKind::optimizer) break;
+    for (const TaskId gather : dp)
+      if (joined(program, gather, id))
+        out.push_back({program.tasks()[gather.value].duration, {}, {}, {}, false});
+    ShardedLayer& layer = out.back();
+    layer.backward = task.kind == TaskKind::backward;
+    const bool slowed = program.text(task.label) == "slowed by dp collectives";
+    (slowed ? layer.slowed : layer.computing) += task.duration;
+    for (const TaskId scatter : dp)
+      if (joined(program, id, scatter) &&
+          program.tasks()[scatter.value].kind == TaskKind::dp_reduce_scatter)
+        layer.scatter = program.tasks()[scatter.value].duration;
+  }
+  return out;
+}
+
 }  // namespace mllmsim

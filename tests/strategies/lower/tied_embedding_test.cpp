@@ -33,12 +33,20 @@ TEST(TiedEmbedding, IsReducedOverTheStagesThatHoldIt) {
   }
 }
 
-// One replica: the last stage is done first and waits for the pipeline, never for a replica.
+// One replica: the last stage is done first and waits for the pipeline, never for a replica. After
+// its last backward all but the reduction and the update is cool-down.
 TEST(TiedEmbedding, WaitingForTheFirstStageIsCoolDown) {
   const Job job = two_stages(true);
   JobCosts costs(job);
-  const auto times = simulate_plan(job, plan_of(job, {3, 2}), costs.context()).device_times();
-  EXPECT_GT(times[1].bubbles[BubbleKind::pp_cooldown], Time{});
+  const SimulatedStep step = simulate_plan(job, plan_of(job, {3, 2}), costs.context());
+  const auto compute = on_stream(step.program, {1}, StreamKind::compute);
+  const TaskId backward = compute[compute.size() - 2], update = compute.back();
+  const TaskId reduction = on_stream(step.program, {1}, StreamKind::dp)[1];
+  const auto times = step.device_times();
+  EXPECT_EQ(times[1].bubbles[BubbleKind::pp_cooldown],
+            step.span() - step.timeline.end[backward.value] -
+                step.program.tasks()[update.value].duration -
+                step.program.tasks()[reduction.value].duration);
   EXPECT_EQ(times[1].bubbles[BubbleKind::dp_wait], Time{});
 }
 
