@@ -17,6 +17,14 @@ int communicators(const Parallelism& p) {
          (p.expert_model_parallel_size > 1) + (p.experts_apart() && p.expert_data_ranks() > 1);
 }
 
+bool has_experts(const Job& job, const std::vector<Chunk>& chunks) {
+  for (const Chunk& chunk : chunks)
+    for (const PlannedLayer& p : chunk)
+      if (p.layer.kind == LayerKind::block && blocks_of(job.model, p.layer).experts.num_experts > 0)
+        return true;
+  return false;
+}
+
 // What weights of quantised products take beside their bf16 ones, by rows and by columns; less
 // those, if only quantised ones are kept. Sharded parameters are quantised when they are gathered,
 // and a second copy of theirs may be kept between neighbours.
@@ -85,7 +93,7 @@ RankState rank_state(const Job& job, const Plan& plan, int rank) {
         Bytes{job.software.precision.sharded_grad_bytes_per_parameter * bucket};
   }
   out.held[Holding::workspaces] = memory.gemm_workspaces;
-  if (all.experts > 0) out.held[Holding::workspaces] += memory.grouped_gemm_workspaces;
+  if (has_experts(job, chunks)) out.held[Holding::workspaces] += memory.grouped_gemm_workspaces;
   out.held[Holding::communicators] = memory.per_communicator * communicators(p);
   out.held[Holding::context] = memory.context;
   out.held[Holding::reserve] = job.software.memory_reserve;
