@@ -96,8 +96,8 @@ TEST(EveryStrategy, NeedsNoMoreMemoryUnderZeroStage2ThanUnder1) {
 // were gathered at once and had their gradients beside them, 4 replicas would still need
 //   (2 + g + 12) W / 4 + 2 W + g' W   instead of   (2 + g) W + 12 W / 4
 // bytes for W parameters, with g = 4 and g' = 2 bytes of gradients: 8.5 W, not 9 W. With fewer
-// replicas, gradients that are smaller or not there yet, or frozen layers a model of few layers does
-// need more.
+// replicas, gradients that are smaller or not there yet, or frozen layers a model of few layers
+// does need more.
 TEST(EveryStrategy, NeedsNoMoreMemoryUnderZeroStage3ThanUnder1) {
   for (const char* strategy : {"zero3", "fsdp"})
     EXPECT_TRUE(rc::check(strategy, [&] {
