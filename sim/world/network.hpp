@@ -74,7 +74,9 @@ class Network {
   std::string name_of(const Device& device) const;
   const Nic& nic(int gpu) const { return nics_[static_cast<std::size_t>(spec_.nic_of(gpu))]; }
   LinkId to_nvswitch(int gpu) const { return link_of(static_cast<std::size_t>(gpu)); }
-  LinkId to_nic(int gpu) const { return link_of(static_cast<std::size_t>(spec_.gpus() + gpu)); }
+  LinkId to_nic(int gpu) const {
+    return link_of(static_cast<std::size_t>(spec_.gpus()) + static_cast<std::size_t>(gpu));
+  }
   int departure(int from_gpu, int to_gpu) const;
   // `between`: of switches; a place to write to, so that walking allocates nothing.
   template <class Add>
