@@ -73,13 +73,13 @@ void LayerCosts::wait_for_host(std::initializer_list<std::vector<TimedKernel>*> 
   const Time hidden = std::min(sum.beside_other_pass, std::max(Time{}, time - on_host(sum)));
   if (time == sum.time && hidden == sum.beside_other_pass) return;
   const double longer = time / sum.time;
-  const double shown = sum.beside_other_pass == Time{} ? 0 : hidden / sum.beside_other_pass;
+  const double still_hidden = sum.beside_other_pass == Time{} ? 0 : hidden / sum.beside_other_pass;
   for (TimedKernel* k : kernels) {
     if (longer > 1) {
       k->time = to_time(to_seconds(k->time) * longer);
       k->source = Source::estimate;
     }
-    k->beside_other_pass = to_time(to_seconds(k->beside_other_pass) * shown);
+    k->beside_other_pass = to_time(to_seconds(k->beside_other_pass) * still_hidden);
   }
 }
 

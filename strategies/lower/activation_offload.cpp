@@ -1,6 +1,7 @@
 #include "strategies/lower/activation_offload.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace mllmsim::lower {
 namespace {

@@ -14,6 +14,8 @@
 // of zero_stage 3, in which copies would go on.
 #pragma once
 
+#include <vector>
+
 #include "cost_models/layers/layer_costs.hpp"
 #include "strategies/lower/step_builder.hpp"
 
