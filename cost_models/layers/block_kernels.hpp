@@ -6,11 +6,11 @@
 //         all-reduce | reduce-scatter, residual
 //
 // Latent attention (latent_attention.cpp) has its own way to q, k and v, experts
-// (expert_kernels.cpp) stand in place of mlp up to mlp down, a recurrence (recurrent_kernels.cpp) in
-// place of qkv to ATTENTION. Blocks of hybrid models have only one of both halves. Gemma's norms at the ends of branches
-// come before each residual. Cross-attention (cross_attention.cpp) makes keys and values of image
-// tokens. Where attention and MLP are parallel, both start from the block's input, and what they
-// make is summed over ranks and added to the stream once.
+// (expert_kernels.cpp) stand in place of mlp up to mlp down, a recurrence (recurrent_kernels.cpp)
+// in place of qkv to ATTENTION. Blocks of hybrid models have only one of both halves. Gemma's
+// norms at the ends of branches come before each residual. Cross-attention (cross_attention.cpp)
+// makes keys and values of image tokens. Where attention and MLP are parallel, both start from
+// the block's input, and what they make is summed over ranks and added to the stream once.
 //
 // Everything but ATTENTION depends only on the number of tokens, so the block comes in parts around
 // it: an epoch has hundreds of thousands of different packs, but few different token counts.

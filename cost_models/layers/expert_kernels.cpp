@@ -106,8 +106,8 @@ void router_backward(KernelList& list, const Block& b, std::int64_t rows) {
 namespace {
 
 // Quantised products take blocks of rows: each expert's are copied to start at one, and back behind
-// the last (Transformer Engine's Fp8Padding); a fused MLP takes them as they come, and HybridEP lays
-// them out so when it permutes them (pad_multiple, Megatron-Core 0.16).
+// the last (Transformer Engine's Fp8Padding); a fused MLP takes them as they come, and HybridEP
+// lays them out so when it permutes them (pad_multiple, Megatron-Core 0.16).
 void pad(KernelList& list, const Block& b, const ExpertShard& x, std::string_view name) {
   const bool padded = b.setting.experts_apart &&
                       b.setting.software.moe_token_dispatcher == TokenDispatcher::hybridep;

@@ -1,4 +1,5 @@
-// A GPU that waits for its CPU. Kernels of a layer are launched one after another, ahead of the GPU:
+// A GPU that waits for its CPU. Kernels of a layer are launched one after another, ahead of the
+// GPU:
 //
 //   time = max(all launches, all kernels)
 //

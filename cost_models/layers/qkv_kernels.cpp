@@ -1,7 +1,7 @@
-// Projections of a block's input to q, k and v: one matrix, or one for each where software keeps the
-// modules of a model that has them apart. Then each gathers the input for itself with sequence
-// parallelism, and three gradients of the input are added up; a joint matrix has the gradients of
-// its three parts put together first.
+// Projections of a block's input to q, k and v: one matrix, or one for each where software keeps
+// the modules of a model that has them apart. Then each gathers the input for itself with
+// sequence parallelism, and three gradients of the input are added up; a joint matrix has the
+// gradients of its three parts put together first.
 #include "cost_models/layers/block_kernels.hpp"
 
 namespace mllmsim::costs {

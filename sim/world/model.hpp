@@ -63,8 +63,8 @@ struct LatentAttention {
   bool operator==(const LatentAttention&) const = default;
 };
 
-// A recurrence in attention's place. Each value head has a state of key_head_dim x value_head_dim that
-// keys and values are written to and queries read from, run over a sequence in chunks:
+// A recurrence in attention's place. Each value head has a state of key_head_dim x value_head_dim
+// that keys and values are written to and queries read from, run over a sequence in chunks:
 //   gated_delta  the gated delta rule (Yang et al., arXiv 2412.06464) as Qwen3-Next has it
 //   mamba2       state-space duality (Dao and Gu, arXiv 2405.21060): keys are its B, queries its C,
 //                key heads its groups, a state's keys its state size
@@ -131,8 +131,8 @@ struct Transformer {
   // Attention and MLP start from the same stream and are added to it together (GPT-NeoX); with one
   // norm for both (Falcon, Cohere) or one each.
   bool parallel_residual = false, shared_norm = false;
-  // Blocks of hybrid models that are attention (or a recurrence) alone, with neither intermediate_size
-  // nor experts, or an MLP (or experts) alone.
+  // Blocks of hybrid models that are attention (or a recurrence) alone, with neither
+  // intermediate_size nor experts, or an MLP (or experts) alone.
   bool has_mixer = true, has_mlp = true;
   // What attention gives is multiplied by a sigmoid of its own projection, as wide as the queries.
   bool attention_gate = false;

@@ -212,8 +212,8 @@ struct Software {
   // Of the optimizer's states, what lies in the CPU's memory and is updated there: Megatron's
   // --optimizer-cpu-offload with --optimizer-offload-fraction, DeepSpeed's offload_optimizer.
   double optimizer_offload_fraction = 0;
-  // Of the LLM's blocks, the first so many whose activations lie in the CPU's memory from forward to
-  // backward (Megatron-Core's cpu_offloading_num_layers, by Transformer Engine).
+  // Of the LLM's blocks, the first so many whose activations lie in the CPU's memory from forward
+  // to backward (Megatron-Core's cpu_offloading_num_layers, by Transformer Engine).
   int cpu_offloading_num_layers = 0;
 
   MemorySettings memory;

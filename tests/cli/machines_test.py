@@ -34,7 +34,8 @@ class Machines(InItsOwnDirectory):
         for file in sorted(CALIBRATIONS.glob("*.json")):
             c = json.loads(file.read_text())
             fits = [c["gemm"]["large"], c["gemm"]["all"]] + [q[k] for q in c["gemm"].get("quantised", []) for k in ("large", "all")]
-            for part in fits + c["attention"]["kernels"]:
+            measured = [f for f in fits if f["provenance"]["source"] != "transferred"]  # MXFP8's are fp8's and a factor
+            for part in measured + c["attention"]["kernels"]:
                 self.assertGreater(part["provenance"]["points"], 100, file)
                 self.assertGreater(part["provenance"]["median_error"], 0, file)
             # L40S misses every target; B200, B300 and GB200 repeat between two engines to 4 % themselves.

@@ -216,7 +216,7 @@ class Shipped(Cli):
         models = self.mllmsim("list", "models").stdout.split("encoders\n")[0].splitlines()[1:]
         for model in [line.split()[0] for line in models]:
             with self.subTest(model):
-                sees = "vl" in model or "vision" in model or model.startswith(("llava", "vit")) or model == "gemma-3-27b"
+                sees = "vl" in model or "vision" in model or model.startswith(("llava", "vit", "qwen3.6", "qwen3.8")) or model == "gemma-3-27b"
                 data = f'set = "{PICTURES}"\nsteps = 1' if sees else "samples = 1000\ntokens_per_sample = 2048"
                 scenario = self.write("m.toml", f"""
                     cluster = {{ base = "h100-8x400", nodes = 16 }}

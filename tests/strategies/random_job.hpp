@@ -164,7 +164,7 @@ inline Job random_job(const std::string& strategy) {
   job.strategy = strategy;
   job.parallelism = random_parallelism(strategy);
   job.model = random_model(job.parallelism);
-  if (*rc::gen::inRange(0, 3) == 0) random_experts(job);
+  if (job.model.llm.blocks.has_mlp && *rc::gen::inRange(0, 3) == 0) random_experts(job);
   job.software = random_software(job.parallelism);
   job.cluster = random_cluster(job.parallelism);
   job.data = random_data(job.parallelism);

@@ -102,8 +102,8 @@ TEST(Gemm, BeyondTheMeasuredShapesIsAnEstimate) {
   EXPECT_EQ(gemm_time(gemm_model(), kGemmGpu, {8192, 1024, 1024}).source, Source::estimate);
 }
 
-// Heads of 108 and of 150 values are not aligned to 8: 0.8 of a sixteenth of 10 TFLOP/s. A matrix by
-// itself is padded by who makes it.
+// Heads of 108 and of 150 values are not aligned to 8: 0.8 of a sixteenth of 10 TFLOP/s. A matrix
+// by itself is padded by who makes it.
 TEST(Gemm, BatchesOfUnalignedMatricesDoWithoutTensorCores) {
   GemmModel model;
   model.large = model.all = one_tile();

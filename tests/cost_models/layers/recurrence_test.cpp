@@ -62,8 +62,8 @@ TEST(Recurrence, OfTheDeltaRuleHasOneMatrixForAllAndOneForItsOutput) {
             64 * 168 + 64 * 64 + 4 * 96 + 2 * 4 + 16 + 3 * 64 * 128 + 2 * 64);
 }
 
-// As the delta rule with one number per head less; the convolution has a bias, a head a skip, and the
-// norm is as wide as all values.
+// As the delta rule with one number per head less; the convolution has a bias, a head a skip, and
+// the norm is as wide as all values.
 TEST(Recurrence, OfMambaHasItsOwnSmallParameters) {
   EXPECT_EQ(parameters(with_mamba(), kLlmBlock),
             64 * 164 + 64 * 64 + 5 * 96 + 3 * 4 + 64 + 3 * 64 * 128 + 2 * 64);
@@ -115,8 +115,9 @@ TEST(Recurrence, RunsMambaInChunks) {
 }
 
 // Bytes per token: norm input and the projection's input 2 x 64; the convolution's input 96, query
-// and key before (16 each) and after they are repeated for 4 heads (32 each), value 64, 64 solutions
-// per head, decay 6 bytes per head, gate, output and what the last matrix reads 64 each; the MLP's half.
+// and key before (16 each) and after they are repeated for 4 heads (32 each), value 64, 64
+// solutions per head, decay 6 bytes per head, gate, output and what the last matrix reads 64
+// each; the MLP's half.
 TEST(Recurrence, KeepsWhatItsBackwardReads) {
   const std::int64_t mixer = 2 * (2 * 64 + 96 + 2 * (16 + 32) + 64 + 4 * 64 + 3 * 64) + 6 * 4;
   const std::int64_t mlp = 2 * (2 * 64 + 2 * 128 + 128);

@@ -308,8 +308,9 @@ void add_others(std::vector<PublishedModel>& out) {
       kUntied));
 }
 
-// Gated delta nets and Mamba-2. Counts are those of the model cards of Megatron-Bridge (of Qwen3.6 and
-// Qwen3.8 half the bytes of their bf16 tensors), of the others' own; all were looked up.
+// Gated delta nets and Mamba-2. Counts are those of the model cards of Megatron-Bridge (of
+// Qwen3.6 and Qwen3.8 half the bytes of their bf16 tensors), of the others' own; all were looked
+// up.
 void add_recurrent(std::vector<PublishedModel>& out) {
   const std::string qwen_vit =
       R"("model_type": "qwen3_5", "depth": 27, "hidden_size": 1152, "intermediate_size": 4304,
