@@ -23,7 +23,7 @@ Bytes allowed(const Job& job, const Holdings& held) {
 
 std::size_t RankReplay::KeyHash::operator()(const Key& key) const {
   std::uint64_t h = key.row;
-  for (const std::int64_t n : {key.tokens, key.sequences})
+  for (const std::int64_t n : {key.tokens, key.sequences, key.cross_keys})
     h = (h ^ static_cast<std::uint64_t>(n)) * 0x9E3779B97F4A7C15ULL;
   return h ^ (h >> 32);
 }
@@ -77,10 +77,12 @@ RankReplay::Tensors RankReplay::with_sums(costs::LayerTensors tensors) {
 const RankReplay::Tensors& RankReplay::tensors(std::uint32_t row, const MicroBatch& mb) {
   const PlannedLayer& p = rows_[row].planned;
   const TokenBatch& batch = is_llm(model_, p.layer) ? mb.llm : mb.encoders[p.layer.module];
-  if (!flash_ && p.layer.kind == LayerKind::block)  // depends on every length
+  const bool by_each_length = !flash_ && p.layer.kind == LayerKind::block;
+  if (by_each_length && batch.groups.size() > 1)
     return latest_ = with_sums(layers_.tensors(p.layer, mb, p.recompute));
   if (known_.size() > kMostKnown) known_.clear();
-  const auto [found, added] = known_.try_emplace({row, batch.tokens(), batch.sequences()});
+  const auto [found, added] =
+      known_.try_emplace({row, batch.tokens(), batch.sequences(), batch.cross_keys()});
   if (added) found->second = with_sums(layers_.tensors(p.layer, mb, p.recompute));
   return found->second;
 }

@@ -63,7 +63,7 @@ class RankReplay {
   };
   struct Key {
     std::uint32_t row = 0;
-    std::int64_t tokens = 0, sequences = 0;
+    std::int64_t tokens = 0, sequences = 0, cross_keys = 0;
     bool operator==(const Key&) const = default;
   };
   struct KeyHash {
