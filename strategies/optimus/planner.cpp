@@ -63,7 +63,7 @@ class Planner {
     SimulatedPlan chosen = coarse;
     if (fine_too) {
       SimulatedPlan fine = best(llm, gaps, space, Placement::fine, kFineTries);
-      if (fine.span < chosen.span) chosen = std::move(fine);
+      if (better(fine, chosen)) chosen = std::move(fine);
     }
     add_encoder_facts(job_, coarse, gaps.span, alone.times, frugal, chosen);
     chosen.plan.micro_batches = replicas;
@@ -91,6 +91,14 @@ class Planner {
             {}};
   }
 
+  // Whether `a` is the better plan: one that fits as simulated, whatever was estimated, then the
+  // quicker one.
+  bool better(const SimulatedPlan& a, const SimulatedPlan& b) const {
+    const bool a_fits = a.memory <= job_.cluster.gpu_memory;
+    const bool b_fits = b.memory <= job_.cluster.gpu_memory;
+    return a_fits != b_fits ? a_fits : a.span < b.span;
+  }
+
   // Simulates the `tries` plans with the best estimates.
   SimulatedPlan best(const Plan& llm, const LlmTimeline& gaps, const SearchSpace& space,
                      Placement placement, std::size_t tries) const {
@@ -106,7 +114,7 @@ class Planner {
       s.span = step.span();
       s.hidden = hidden_share(step.program, step.timeline, gaps);
       s.memory = step::peak_memory(job_, s.plan, step.memory());
-      if (!best || s.span < best->span) best = std::move(s);
+      if (!best || better(s, *best)) best = std::move(s);
       done();
     }
     for (std::size_t missing = ranked.size(); missing < tries; ++missing) done();
