@@ -1,8 +1,8 @@
 #!/bin/sh
-# ./reality.sh [--quick | --refit]: calibrate on this machine, predict, really train with PyTorch on two cores, compare;
+# ./reality.sh [--quick | --refit]: in rounds, calibrate on this machine, predict, really train with PyTorch on two cores; compare;
 # writes results/reality.md and its picture. Needs two cores, 20 minutes and, the first time, 5 GB for PyTorch, which
 # goes into build/reality-venv. No part of ./test.sh. --quick: every fourth case, nothing is written. --refit: fit and
-# predict again what build/reality holds of the last run, with the program as it is now; nothing is measured.
+# predict again every round of the last run from its own profiles (build/reality), with the program as it is now.
 set -eu
 cd "$(dirname "$0")"
 TORCH=torch==2.15.0

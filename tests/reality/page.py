@@ -27,7 +27,7 @@ def most_allocated(p):
 
 def figures(predictions, speed_ups):
     for p in predictions:
-        p["predicted"] = p["run"]["iteration_s"]
+        p["predicted"] = statistics.median(p["predicted_by_round"])
         p["error"] = p["predicted"] / p["measured"] - 1
         p["spread"] = (p["seconds"][-1] - p["seconds"][0]) / p["measured"]
         p["idle"] = (mean_idle(p["beside"], "predicted"), mean_idle(p["beside"], "measured"))
@@ -38,6 +38,8 @@ def figures(predictions, speed_ups):
         p["durations"] = [abs(a["predicted_s"] / a["measured_s"] - 1) for a in actions if a["measured_s"] > 1e-3]
         p["starts"] = [abs(a["predicted_start_s"] - a["measured_start_s"]) / p["measured"] for a in actions]
     errors = [abs(p["error"]) for p in predictions]
+    single = [abs(a / b - 1) for p in predictions for a, b in zip(p["predicted_by_round"], p["by_round"])]
+    first = [p["predicted_by_round"][0] / p["measured"] - 1 for p in predictions]
     pairs = [(a, b) for a, b in itertools.combinations(predictions, 2)]
     right = sum((a["predicted"] < b["predicted"]) == (a["measured"] < b["measured"]) for a, b in pairs)
     by_name = {p["case"]["name"]: p for p in predictions}
@@ -49,7 +51,9 @@ def figures(predictions, speed_ups):
         ratio = [(a[k] / a["samples"]) / (b[k] / b["samples"]) for k in ("predicted", "measured")]
         rounds = sorted((x / a["samples"]) / (y / b["samples"]) for x, y in zip(a["by_round"], b["by_round"]))
         ups.append((base, other, *ratio, rounds[0], rounds[-1]))
-    return dict(median=quantile(errors, 0.5), p90=quantile(errors, 0.9), order=right / len(pairs), ups=ups,
+    return dict(median=quantile(errors, 0.5), p90=quantile(errors, 0.9), single_median=quantile(single, 0.5),
+                single_p90=quantile(single, 0.9), first_median=quantile(map(abs, first), 0.5),
+                first_p90=quantile(map(abs, first), 0.9), order=right / len(pairs), ups=ups,
                 spread=statistics.median(p["spread"] for p in predictions),
                 idle=max([abs(p["idle"][0] - p["idle"][1]) for p in predictions if pipelined(p)], default=0),
                 memory=statistics.median(abs(p["memory"]) for p in predictions),
@@ -80,6 +84,9 @@ HEAD = ["case", "predicted s", "measured s", "error", "spread", "idle % predicte
 def summary(f):
     yield (f"step time: median |error| {100 * f['median']:.1f} %, p90 {100 * f['p90']:.1f} %; of measured steps of one case the "
            f"slowest is {100 * f['spread']:.0f} % above the quickest (median over cases)")
+    yield (f"of single rounds, each against its own prediction: median |error| {100 * f['single_median']:.1f} %, p90 "
+           f"{100 * f['single_p90']:.1f} %; all rounds against the first prediction: {100 * f['first_median']:.1f} %, p90 "
+           f"{100 * f['first_p90']:.1f} %")
     yield f"order of pairs by step time: {100 * f['order']:.1f} % right"
     yield f"idle shares of pipelines: at most {100 * f['idle']:.1f} points apart"
     yield f"actions: median |error| of durations {100 * f['durations']:.1f} %, of starts {100 * f['starts']:.1f} % of the step"
@@ -87,6 +94,9 @@ def summary(f):
     for base, other, predicted, measured, low, high in f["ups"]:
         yield (f"speed-up of \"{other}\" over \"{base}\": predicted {predicted:.3f}, measured {measured:.3f} "
                f"({low:.3f} to {high:.3f} in single rounds), {100 * (predicted / measured - 1):+.1f} %")
+    for name, like, (seconds, other), ratios in f.get("only_measured", []):
+        yield (f"not predicted: \"{name}\" took {seconds:.3f} s, \"{like}\" {other:.3f} s: {other / seconds:.3f} times as quick "
+               f"({ratios[0]:.3f} to {ratios[-1]:.3f} in single rounds)")
 
 
 def text(predictions, f):
@@ -96,20 +106,12 @@ def text(predictions, f):
     return "\n".join(lines + [""] + list(summary(f)))
 
 
-BEFORE = """Every case was predicted before any was trained, no constant was touched in between (program: {program})."""
-AGAIN = """This page has two predictions of one run. **Before any case was trained** (program: {program}):
-
-{before}
-
-**From all profiles, those between rounds too**, with the program as it is now ({now}); the trained steps themselves are in neither; the table is of this one:"""
-
-
-def markdown(predictions, f, fit, before=None):
-    """before: figures of the prediction before training, if this is another one."""
+def markdown(predictions, f, fit):
     with open(__file__.replace("page.py", "page.template")) as template:
         words = template.read()
     table = ["| " + " | ".join(HEAD) + " |", "|---" * len(HEAD) + "|"]
     table += ["| " + " | ".join(r) + " |" for r in rows(predictions)]
-    what = BEFORE.format(**f) if before is None else AGAIN.format(before="\n".join(f"- {line}" for line in summary(before)), **f)
-    return words.format(cases=len(predictions), what=what, minutes=f"{f['minutes']:.0f}", rounds=f["rounds"], steps=f["steps"], table="\n".join(table),
-                        summary="\n".join(f"- {line}" for line in summary(f)), fit=fit.strip())
+    again = "" if f["now"] == f["program"] else f", predicted again from the same profiles by {f['now']}"
+    return words.format(cases=len(predictions), program=f["program"] + again, minutes=f"{f['minutes']:.0f}", rounds=f["rounds"],
+                        steps=f["steps"], table="\n".join(table), summary="\n".join(f"- {line}" for line in summary(f)),
+                        fit=fit.strip())

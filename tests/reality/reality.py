@@ -3,12 +3,12 @@
 
   reality.py MLLMSIM PYTHON OUT [--quick] [--page results/reality.md --picture results/pictures/reality.png]
 
-MLLMSIM is the program, PYTHON one that has torch; OUT a folder for everything in between. In one go: profile, fit,
-predict (which settles cuts and batches), and train in rounds with a further profile after each, since the machine's
-speed drifts by more than the errors of interest.
+MLLMSIM is the program, PYTHON one that has torch; OUT a folder for everything in between. In rounds, since the
+machine's speed drifts within minutes by more than the errors of interest: profile, fit, predict every case, and only
+then train every case once. A round's prediction rests on the last two profiles before it and on no trained step. The
+first round settles cuts and batches.
 
---refit predicts once more from all profiles in OUT, with the program as it is: nothing is measured, and no measured
-step is in it. The page then has both predictions.
+--refit predicts every round once more from its own profiles, with the program as it is: nothing is measured.
 """
 import argparse
 import json
@@ -53,6 +53,7 @@ class Reality:
         self.out = pathlib.Path(options.out).resolve()
         self.out.mkdir(parents=True, exist_ok=True)
         self.rounds, self.steps = (1, 2) if options.quick else (4, 2)
+        self.kept = self.out / "measured.json"
         self.cases = all_cases.CASES[::4] if options.quick else all_cases.CASES
 
     def mllmsim(self, *arguments):
@@ -86,8 +87,8 @@ class Reality:
             sys.exit(f"a worker failed: see {out}.0.err and {out}.1.err")
         return [[json.loads(line) for line in open(f"{out}.{rank}")] for rank in (0, 1)]
 
-    def calibration_jobs(self, turn):
-        """One pass over everything that is measured for the calibration."""
+    def calibrate(self, turn):
+        """One pass over everything that is measured for the calibration; turns are numbered through a run."""
         jobs = [dict(name="profiler", kind="profiler", repeats=8),
                 dict(name="gloo", kind="gloo", sizes=all_cases.GLOO_SIZES)]
         for p in all_cases.PROFILES:
@@ -95,36 +96,25 @@ class Reality:
             batches = [dict(groups=g, tiles=t) for g, t in zip(p["batches"], tiles)]
             jobs.append(dict(name=p["name"], kind="profile", spec=p["spec"], batches=[batches], steps=PROFILED_STEPS,
                              trace=str(self.out / f"profile.{p['name']}.{turn}")))
-        return jobs
+        results = self.workers(jobs, f"calibrate.{turn}")[0]
+        found = {r["name"]: r for r in results}
+        (self.out / f"raw.{turn}.json").write_text(
+            json.dumps(dict(lines=found["gloo"]["lines"], profiler_us=found["profiler"]["us"])))
 
-    def keep_calibration(self, results):
-        """Adds what passes measured to what there is; the profiles are files already."""
-        kept = self.out / "raw.json"
-        raw = json.loads(kept.read_text()) if kept.exists() else dict(lines=[], profiler_us=[])
-        for r in results:
-            if r["name"] == "gloo":
-                raw["lines"] += r["lines"]
-            if r["name"] == "profiler":
-                raw["profiler_us"].append(r["us"])
-        kept.write_text(json.dumps(raw))
-
-    def calibrate(self):
-        for old in [*self.out.glob("profile.*.json"), *self.out.glob("raw.json")]:
-            old.unlink()
-        self.keep_calibration(self.workers(self.calibration_jobs(0), "calibrate")[0])
-        self.fit()
-
-    def fit(self):
-        """To all that was measured so far."""
-        kept = json.loads((self.out / "raw.json").read_text())
-        raw = self.out / "gloo.jsonl"
+    def fit(self, number):
+        """What is known before a round: the last two turns of the calibration."""
+        turns = (number, number + 1)
+        kept = [json.loads((self.out / f"raw.{turn}.json").read_text()) for turn in turns]
+        raw = self.out / f"gloo.{number}.jsonl"
         raw.write_text("\n".join(json.dumps(line) for line in
-                                 [{"header": {"source": "microbenchmarks of two ranks"}}] + kept["lines"]) + "\n")
-        traces = sorted(self.out.glob("profile.*.*.*.json"))
+                                 [{"header": {"source": "microbenchmarks of two ranks"}}] +
+                                 [line for k in kept for line in k["lines"]]) + "\n")
+        traces = sorted(t for turn in turns for t in self.out.glob(f"profile.*.{turn}.*.json"))
+        profile = self.out / f"profile.{number}.jsonl"
         self.mllmsim("calibrate", "import", "kineto", *traces, "--source", "profile of one rank, both busy",
-                     "--profiler-us", statistics.median(kept["profiler_us"]), "--out", self.out / "profile.jsonl")
-        self.calibration = self.out / "calibration.json"
-        fit = self.mllmsim("calibrate", "fit", self.out / "profile.jsonl", raw, "--gpu", "cpu-core",
+                     "--profiler-us", statistics.median(k["profiler_us"] for k in kept), "--out", profile)
+        self.calibration = self.out / f"calibration.{number}.json"
+        fit = self.mllmsim("calibrate", "fit", profile, raw, "--gpu", "cpu-core",
                            "--describe", "a core of this machine", "--out", self.calibration)
         (self.out / "fit.txt").write_text(fit.stderr)
         self.link = json.loads(self.calibration.read_text())["gpu"]["nvlink_gb_per_s"]
@@ -165,11 +155,12 @@ class Reality:
         lines += ["[strategy]"] + [f"{k} = {json.dumps(v)}" for k, v in strategy.items()]
         return "\n".join(lines) + "\n"
 
-    def predict(self, case, folder="first"):
-        """Everything that the trainer shall do and the page shall compare, before anything is trained."""
+    def predict(self, case, number):
+        """Everything that the trainer shall do and the page shall compare, before anything of this round is trained."""
         slug = re.sub(r"[^a-z0-9]+", "-", case["name"].lower()).strip("-")
-        (self.out / folder).mkdir(exist_ok=True)
-        directory = self.out / folder / slug
+        folder = self.out / f"round-{number}"
+        folder.mkdir(exist_ok=True)
+        directory = folder / slug
         file, batches = directory.with_suffix(".toml"), directory.with_suffix(".batches.jsonl")
         file.write_text(self.scenario(case))
         run = json.loads(self.mllmsim("run", file, "-o", directory, "--batches", batches, "--json").stdout)["runs"][0]
@@ -187,6 +178,16 @@ class Reality:
         return dict(case=case, slug=slug, directory=directory, run=run, job=job,
                     samples=sum(b["samples"] for r in replicas.values() for b in r))
 
+    def predict_as(self, job, case, number):
+        """A later round's prediction of what the first settled: where the search now finds another cut, it is given that one."""
+        made = self.predict(case, number)
+        if made["job"].get("cut") != job.get("cut"):
+            say(f"{case['name']}: the search now finds another cut than is trained; predicted is the one trained")
+            made = dict(self.predict(dict(case, cut=blocks_per_stage(case, job["cut"])), number), case=case)
+        if any(made["job"].get(key) != job.get(key) for key in ("cut", "batches")):
+            sys.exit(f"{case['name']}: cannot predict what was trained; measure anew")
+        return made
+
     @staticmethod
     def cut(case, run):
         if case.get("chunks", 1) > 1:  # embedding in front, head behind
@@ -203,52 +204,75 @@ class Reality:
             ends.append(ends[-1] + layers)
         return ends
 
-    def train(self, predictions):
-        """Rounds over all cases, with a pass of the calibration after each: the machine drifts."""
-        jobs = []
+    def measure(self):
+        """Rounds: profile, fit, predict every case, train every case."""
+        for old in [*self.out.glob("profile.*"), *self.out.glob("raw.*"), self.kept]:
+            old.unlink(missing_ok=True)
+        self.calibrate(0)
+        rounds = []
         for number in range(self.rounds):
-            jobs += [dict(p["job"], memory=number == 0) for p in predictions]
-            jobs += self.calibration_jobs(number + 1)
-        ranks = self.workers(jobs, "train")
-        self.keep_calibration(ranks[0])
-        self.collect(predictions, ranks)
+            say(f"round {number + 1} of {self.rounds}: profile and predict")
+            self.calibrate(number + 1)
+            self.fit(number)
+            predictions = self.predict_round(number, rounds[0]["predictions"] if rounds else None)
+            say(f"round {number + 1} of {self.rounds}: train {len(predictions)} cases, {self.steps} steps each")
+            jobs = [dict(p["job"], memory=number == 0) for p in predictions] + [
+                dict(next(p for p in predictions if p["case"]["name"] == like)["job"], name=name, schedule=schedule)
+                for name, like, schedule in all_cases.ONLY_MEASURED if not self.options.quick]
+            rounds.append(dict(predictions=predictions, ranks=self.workers(jobs, f"train.{number}")))
+        self.kept.write_text(json.dumps(dict(minutes=(time.time() - STARTED) / 60, program=program(), steps=self.steps,
+                                             rounds=rounds), default=str))
 
-    def collect(self, predictions, ranks):
-        for p in predictions:
-            found = [[r for r in rank if r["name"] == p["case"]["name"]] for rank in ranks]
-            rounds = []
-            for results in zip(*[f for f in found if f]):
-                rounds.append([dict(seconds=max(s["end"] for s in same) - min(s["start"] for s in same), ranks=same)
-                               for same in zip(*[r["steps"] for r in results])])
-            steps = sum(rounds, [])
-            p["seconds"] = sorted(s["seconds"] for s in steps)
-            p["by_round"] = [statistics.median(s["seconds"] for s in r) for r in rounds]
+    def predict_round(self, number, settled):
+        if settled is None:
+            return [self.predict(case, number) for case in self.cases]
+        return [self.predict_as(p["job"], p["case"], number) for p in settled]
+
+    def refit(self, rounds):
+        """Every round predicted from the profiles before it, by the program as it is."""
+        for number, r in enumerate(rounds):
+            say(f"round {number + 1} of {len(rounds)}: fit and predict")
+            self.fit(number)
+            r["predictions"] = json.loads(json.dumps(self.predict_round(number, r["predictions"]), default=str))
+
+    @staticmethod
+    def steps_of(name, ranks):
+        """Steps of a case in one round, and the most that a rank's tensors took."""
+        found = [[r for r in rank if r["name"] == name] for rank in ranks]
+        same = [f[0] for f in found if f]
+        steps = [dict(seconds=max(s["end"] for s in at) - min(s["start"] for s in at), ranks=at)
+                 for at in zip(*[r["steps"] for r in same])]
+        return steps, max(r.get("peak_bytes", 0) for r in same)
+
+    def collect(self, rounds):
+        """Of every case what was predicted and what was measured, round by round."""
+        out = []
+        for index, first in enumerate(rounds[0]["predictions"]):
+            each = [r["predictions"][index] for r in rounds]
+            measured = [self.steps_of(first["case"]["name"], r["ranks"]) for r in rounds]
+            steps = [(p, s) for p, (found, _) in zip(each, measured) for s in found]
+            p = dict(case=first["case"], samples=first["samples"], peak=max(peak for _, peak in measured),
+                     seconds=sorted(s["seconds"] for _, s in steps),
+                     predicted_by_round=[p["run"]["iteration_s"] for p in each],
+                     by_round=[statistics.median(s["seconds"] for s in found) for found, _ in measured])
             p["measured"] = statistics.median(p["seconds"])
-            p["peak"] = max(r["peak_bytes"] for f in found for r in f if "peak_bytes" in r)
-            typical = min(steps, key=lambda s: abs(s["seconds"] - p["measured"]))
-            p["idle_of_steps"] = sorted(page.mean_idle(self.beside(p, self.write_trace("step", s)), "measured")
-                                        for s in steps if page.pipelined(p))
-            p["trace"] = self.write_trace(p["slug"], typical)
+            p["idle_of_steps"] = sorted(page.mean_idle(self.beside(made, self.write_trace("step", s)), "measured")
+                                        for made, s in steps if page.pipelined(p))
+            made, typical = min(steps, key=lambda s: abs(s[1]["seconds"] - p["measured"]))
+            p.update(run=made["run"], directory=made["directory"], trace=self.write_trace(first["slug"], typical))
             p["beside"] = self.beside(p, p["trace"])
+            out.append(p)
+        return out
+
+    def only_measured(self, rounds):
+        """Medians of what the simulator refuses, beside the case that it resembles."""
+        for name, like, _ in all_cases.ONLY_MEASURED:
+            both = [[statistics.median(s["seconds"] for s in self.steps_of(n, r["ranks"])[0]) for r in rounds]
+                    for n in (name, like)]
+            yield name, like, [statistics.median(b) for b in both], sorted(b / a for a, b in zip(*both))
 
     def beside(self, prediction, trace):
         return json.loads(self.mllmsim("compare", prediction["directory"], "--trace", trace, "--json").stdout)
-
-    def predict_again(self, before):
-        """What was trained, predicted from all that was measured for the calibration and with the program as it is now.
-
-        The trainer got its cut from the first prediction: where the search now finds another, it is given that one."""
-        case = before["case"]
-        after = self.predict(case, "again")
-        if after["job"].get("cut") != before["job"].get("cut"):
-            say(f"{case['name']}: the search now finds another cut than was trained; predicted is the one trained")
-            after = dict(self.predict(dict(case, cut=blocks_per_stage(case, before["job"]["cut"])), "again"), case=case)
-        if any(after["job"].get(key) != before["job"].get(key) for key in ("cut", "batches")):
-            sys.exit(f"{case['name']}: cannot predict what was trained; measure anew")
-        for key in ("seconds", "by_round", "idle_of_steps", "measured", "peak", "trace"):
-            after[key] = before[key]
-        after["beside"] = self.beside(after, after["trace"])
-        return after
 
     def write_trace(self, slug, step):
         events = []
@@ -273,31 +297,20 @@ def main():
     parser.add_argument("--picture")
     options = parser.parse_args()
     reality = Reality(options)
-    kept = reality.out / "measured.json"
     if not options.again and not options.refit:
-        say("profile and microbenchmarks")
-        reality.calibrate()
-        say("predict")
-        predictions = [reality.predict(case) for case in reality.cases]
-        say(f"train {len(predictions)} cases, {reality.rounds} rounds of {reality.steps} steps")
-        reality.train(predictions)
-        kept.write_text(json.dumps(dict(minutes=(time.time() - STARTED) / 60, rounds=reality.rounds, program=program(),
-                                        steps=reality.steps, predictions=predictions), default=str))
-    everything = json.loads(kept.read_text())
-    before = None
-    if options.refit:  # to all profiles, those between rounds too
-        before = page.figures(everything["predictions"], all_cases.SPEED_UPS)
-        say("fit and predict from all profiles")
-        reality.fit()
-        everything["predictions"] = json.loads(
-            json.dumps([reality.predict_again(p) for p in everything["predictions"]], default=str))
-    predictions = everything["predictions"]
+        reality.measure()
+    everything = json.loads(reality.kept.read_text())
+    rounds = everything["rounds"]
+    if options.refit:
+        reality.refit(rounds)
+    predictions = reality.collect(rounds)
     figures = page.figures(predictions, all_cases.SPEED_UPS)
-    figures.update({key: everything.get(key, "unknown") for key in ("minutes", "rounds", "steps", "program")}, now=program())
+    figures.update(minutes=everything["minutes"], steps=everything["steps"], rounds=len(rounds), program=everything["program"],
+                   now=program() if options.refit else everything["program"],
+                   only_measured=[] if options.quick else list(reality.only_measured(rounds)))
     print(page.text(predictions, figures))
     if options.page:
-        fit = (reality.out / "fit.txt").read_text()
-        pathlib.Path(options.page).write_text(page.markdown(predictions, figures, fit, before))
+        pathlib.Path(options.page).write_text(page.markdown(predictions, figures, (reality.out / "fit.txt").read_text()))
     if options.picture:
         shown = next((p for p in predictions if p["case"]["name"] == all_cases.PICTURE), predictions[0])
         reality.mllmsim("plot", "timeline", shown["directory"], shown["trace"], "-o", options.picture)
