@@ -3,10 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <filesystem>
-#include <iostream>
-#include <mutex>
-#include <optional>
 
 #include "results/cli/command.hpp"
 #include "results/cli/streams.hpp"
@@ -18,6 +17,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/files.hpp"
 #include "sim/base/hash.hpp"
+#include "sim/base/progress.hpp"
 
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
@@ -82,22 +82,12 @@ std::vector<scenarios::PublishedFamily> read_all(const std::vector<fs::path>& fi
   return families;
 }
 
-// A line on the terminal that counts; nothing if stderr is a file.
-class Progress {
- public:
-  void operator()(std::size_t done, std::size_t all) {
-    if (!terminal_) return;
-    const std::scoped_lock lock(mutex_);
-    if (done <= shown_) return;
-    shown_ = done;
-    std::cerr << fmt::format("\r{} of {} runs{}", done, all, done == all ? "\n" : "") << std::flush;
-  }
-
- private:
-  const bool terminal_ = isatty(STDERR_FILENO) != 0;
-  std::mutex mutex_;
-  std::size_t shown_ = 0;
-};
+// `work` with a bar on a terminal; a file is told nothing.
+auto with_progress(const auto& work) {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  Progress progress(stderr, terminal, std::chrono::seconds(1));
+  return work(terminal ? &progress : nullptr);
+}
 
 tables::Metadata metadata_of(const validation::Validation& validation) {
   std::string hashes;
@@ -127,12 +117,16 @@ int validate_command(const Arguments& arguments) {
   const auto limit = limit_threads(values);
   const std::vector<scenarios::PublishedFamily> families =
       read_all(files_of(files), overrides, csv_directory(values["csv-dir"].as<std::string>()));
-  Progress progress;
-  const validation::Validation validation = validation::validate(families, std::ref(progress));
+  const validation::Validation validation =
+      with_progress([&](Progress* p) { return validation::validate(families, p); });
   const bool page = values.count("page") > 0;
   validation::FurtherTables further;
-  if (page || values.count("sensitivity")) further.sensitivity = validation::sensitivity(families);
-  if (page || values.count("ablate")) further.ablation = validation::ablate(families, validation);
+  if (page || values.count("sensitivity"))
+    further.sensitivity =
+        with_progress([&](Progress* p) { return validation::sensitivity(families, p); });
+  if (page || values.count("ablate"))
+    further.ablation =
+        with_progress([&](Progress* p) { return validation::ablate(families, validation, p); });
   for (const scenarios::PublishedFamily& f : families)
     if (!f.skipped.empty()) say(f.source + ": skipped: " + f.skipped);
   const fs::path out = values["out"].as<std::string>();

@@ -35,28 +35,40 @@ std::vector<std::vector<ValidationRow>> by_point(const std::vector<ValidationPoi
 
 class Ablating {
  public:
-  Ablating(std::span<const scenarios::PublishedFamily> families, const Validation& validation)
+  Ablating(std::span<const scenarios::PublishedFamily> families, const Validation& validation,
+           std::size_t columns, Progress* progress)
       : families_(families),
+        progress_(progress),
         points_(read_points(families, files_)),
-        unchanged_(by_point(points_, validation)) {}
+        unchanged_(by_point(points_, validation)) {
+    if (progress_) progress_->begin(columns * points_.size(), "runs without fitted constants");
+  }
 
   Validation without(std::span<const Knob> knobs) {
     auto rows = unchanged_;
     parallel_for(points_.size(), [&](std::size_t i) {
-      scenarios::Scenario scenario = points_[i].scenario;
-      if (scenario.job.given_times) return;
-      costs::Calibration calibration = files_.calibration(scenario.calibration);
-      bool changed = false;
-      for (const Knob& knob : knobs) changed |= knob.neutralise(scenario.job, calibration);
-      if (changed)
-        rows[i] =
-            rows_of(points_[i], results::run_scenario(scenario, calibration, {.timeline = false}));
+      const bool changed = run_without(knobs, points_[i], rows[i]);
+      if (progress_) progress_->done(changed);
     });
     return assemble(families_, std::move(rows));
   }
 
  private:
+  // False if no knob touches the point.
+  bool run_without(std::span<const Knob> knobs, const ValidationPoint& point,
+                   std::vector<ValidationRow>& rows) {
+    scenarios::Scenario scenario = point.scenario;
+    if (scenario.job.given_times) return false;
+    costs::Calibration calibration = files_.calibration(scenario.calibration);
+    bool changed = false;
+    for (const Knob& knob : knobs) changed |= knob.neutralise(scenario.job, calibration);
+    if (changed)
+      rows = rows_of(point, results::run_scenario(scenario, calibration, {.timeline = false}));
+    return changed;
+  }
+
   std::span<const scenarios::PublishedFamily> families_;
+  Progress* progress_;
   scenarios::InputFiles files_;
   std::vector<ValidationPoint> points_;
   std::vector<std::vector<ValidationRow>> unchanged_;
@@ -97,14 +109,14 @@ const std::vector<Knob>& fitted_knobs() {
 }
 
 std::vector<AblationRow> ablate(std::span<const scenarios::PublishedFamily> families,
-                                const Validation& validation) {
+                                const Validation& validation, Progress* progress) {
   std::vector<AblationRow> table;
   for (const SourceSummary& s : summarise_by_source(validation))
     if (s.errors.rows > 0) table.push_back({s.source, {}});
   table.push_back({"all", {}});
   add_column(table, validation);
-  Ablating ablating(families, validation);
   const std::vector<Knob>& knobs = fitted_knobs();
+  Ablating ablating(families, validation, 1 + knobs.size(), progress);
   std::vector<Knob> chosen;
   std::ranges::copy_if(knobs, std::back_inserter(chosen), &Knob::by_runs);
   add_column(table, ablating.without(chosen));

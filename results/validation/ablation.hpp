@@ -40,6 +40,6 @@ struct AblationRow {
 
 // `validation` is what validate() gave for the same families.
 std::vector<AblationRow> ablate(std::span<const scenarios::PublishedFamily> families,
-                                const Validation& validation);
+                                const Validation& validation, Progress* progress = nullptr);
 
 }  // namespace mllmsim::validation

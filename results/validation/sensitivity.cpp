@@ -26,12 +26,14 @@ results::RunResult run_with_slower(std::size_t part, scenarios::Scenario scenari
 
 }  // namespace
 
-std::vector<SensitivityRow> sensitivity(std::span<const scenarios::PublishedFamily> families) {
+std::vector<SensitivityRow> sensitivity(std::span<const scenarios::PublishedFamily> families,
+                                        Progress* progress) {
   scenarios::InputFiles files;
   std::vector<ValidationPoint> chosen;
   for (ValidationPoint& p : read_points(families, files))
     if (p.point->sensitivity) chosen.push_back(std::move(p));
   std::vector<SensitivityRow> rows(chosen.size());
+  if (progress) progress->begin(chosen.size(), "runs, each with slower parts");
   parallel_for(chosen.size(), [&](std::size_t i) {
     const ValidationPoint& p = chosen[i];
     rows[i].id = p.point->id;
@@ -39,6 +41,7 @@ std::vector<SensitivityRow> sensitivity(std::span<const scenarios::PublishedFami
     const Seconds before = results::run_scenario(p.scenario, files, {.timeline = false}).iteration;
     for (std::size_t part = 0; part < kSensitivityParts.size(); ++part)
       rows[i].change[part] = run_with_slower(part, p.scenario, files).iteration / before - 1;
+    if (progress) progress->done(true);
   });
   return rows;
 }

@@ -27,6 +27,7 @@ struct SensitivityRow {
 };
 
 // Of the points that say `sensitivity = true`.
-std::vector<SensitivityRow> sensitivity(std::span<const scenarios::PublishedFamily> families);
+std::vector<SensitivityRow> sensitivity(std::span<const scenarios::PublishedFamily> families,
+                                        Progress* progress = nullptr);
 
 }  // namespace mllmsim::validation

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <set>
 
@@ -108,12 +107,11 @@ std::vector<ValidationPoint> read_points(std::span<const scenarios::PublishedFam
   return out;
 }
 
-Validation validate(std::span<const scenarios::PublishedFamily> families,
-                    const std::function<void(std::size_t, std::size_t)>& progress) {
+Validation validate(std::span<const scenarios::PublishedFamily> families, Progress* progress) {
   scenarios::InputFiles files;
   const std::vector<ValidationPoint> points = read_points(families, files);
   std::vector<std::vector<ValidationRow>> rows(points.size());
-  std::atomic<std::size_t> done = 0;
+  if (progress) progress->begin(points.size(), "runs");
   parallel_for(points.size(), [&](std::size_t i) {
     const scenarios::Scenario& scenario = points[i].scenario;
     try {
@@ -122,7 +120,7 @@ Validation validate(std::span<const scenarios::PublishedFamily> families,
       throw InternalError(fmt::format("{} (scenario {}, point \"{}\" of {})", e.what(),
                                       scenario.hash, points[i].point->id, scenario.file.string()));
     }
-    if (progress) progress(++done, points.size());
+    if (progress) progress->done(true);
   });
 
   return assemble(families, std::move(rows));

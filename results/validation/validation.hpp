@@ -6,7 +6,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "scenarios/families/published.hpp"
 #include "scenarios/files/input_files.hpp"
 #include "scenarios/read/scenario.hpp"
+#include "sim/base/progress.hpp"
 #include "sim/tables/parquet.hpp"
 
 namespace mllmsim::validation {
@@ -59,9 +59,8 @@ std::vector<ValidationRow> rows_of(const ValidationPoint& point, const results::
 Validation assemble(std::span<const scenarios::PublishedFamily> families,
                     std::vector<std::vector<ValidationRow>> rows_by_point);
 
-// `progress` is called with the number of points done, from any thread.
 Validation validate(std::span<const scenarios::PublishedFamily> families,
-                    const std::function<void(std::size_t done, std::size_t all)>& progress);
+                    Progress* progress = nullptr);
 
 // A source's rows in figures.
 struct SourceSummary {
