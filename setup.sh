@@ -33,8 +33,8 @@ case $what in
 esac
 case $what-$preset in  # a sanitizer's build holds what its tests run, see testPresets
   program-release) targets=(mllmsim mllmsim-calibrate) ;;
-  tests-release) targets=(all) ;;
-  tests-dev | tests-asan-ubsan)
+  tests-release | tests-dev) targets=(all) ;;
+  tests-asan-ubsan)
     targets=(mllmsim test_{sim,cost_models,calibrate,strategies,scenarios,results,fuzz}) ;;
   tests-tsan) targets=(mllmsim test_{sim,calibrate}) ;;
   tests-coverage)

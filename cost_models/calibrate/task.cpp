@@ -119,7 +119,8 @@ std::int64_t MemoryTask::bytes() const {
     case costs::MemoryOp::softmax:
     case costs::MemoryOp::activation:
     case costs::MemoryOp::embedding:
-    case costs::MemoryOp::cross_entropy:  // logits in, their gradient out
+    case costs::MemoryOp::cross_entropy:   // logits in, their gradient out
+    case costs::MemoryOp::quantise_mxfp8:  // a value in, two of a byte out
       return 4 * n;
     case costs::MemoryOp::optimizer:
       return 30 * n;

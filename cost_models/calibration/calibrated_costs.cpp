@@ -73,8 +73,9 @@ class CalibratedKernelCosts : public KernelCosts {
     return p2p_time(c_.p2p, cluster_, k);
   }
   Cost token_exchange(const TokenExchange& x) const override {
-    if (x.fills_nvlink || c_.token_exchange.empty()) return KernelCosts::token_exchange(x);
-    const Cost in_node = exchange_time(c_.token_exchange.front(), x);
+    const auto& measured = x.hybrid ? c_.hybrid_exchange : c_.token_exchange;
+    if (measured.empty()) return KernelCosts::token_exchange(x);
+    const Cost in_node = exchange_time(std::span{measured}, x);
     if (x.group.nodes == 1) return in_node;
     const Cost far = collective(network_all_to_all(x));
     return far.time > in_node.time ? far : in_node;

@@ -38,8 +38,9 @@ struct Calibration {
   MemoryBoundModel memory_bound;
   CollectiveModel collectives;
   P2pModel p2p;
-  std::vector<ExchangeModel> token_exchange{};  // one, or none if it was not measured
-  std::optional<RecurrenceModel> recurrence{};  // if not, the shipped estimate's
+  std::vector<ExchangeModel> token_exchange{};   // one, or none if it was not measured
+  std::vector<ExchangeModel> hybrid_exchange{};  // by rising SMs, then ranks, or none
+  std::optional<RecurrenceModel> recurrence{};   // if not, the shipped estimate's
   Factor overlap;  // time of a GEMM beside a collective over its time alone
 };
 
@@ -56,6 +57,7 @@ void each_provenance(C& c, F f) {
   f(c.p2p.node_provenance);
   f(c.p2p.network_provenance);
   for (auto& x : c.token_exchange) f(x.provenance);
+  for (auto& x : c.hybrid_exchange) f(x.provenance);
   if (c.recurrence) f(c.recurrence->provenance);
 }
 template <class C, class F>

@@ -3,6 +3,9 @@
 // for what a file may leave out. Archives are in calibration_json.cpp.
 #pragma once
 
+#include <algorithm>
+#include <utility>
+
 #include "cost_models/calibration/calibration.hpp"
 #include "cost_models/calibration/estimate.hpp"
 
@@ -308,6 +311,12 @@ void describe(A& a, Calibration& c) {
   a("point_to_point", c.p2p);
   a.optional("token_exchange", c.token_exchange);
   a.require(c.token_exchange.size() <= 1, "token_exchange", "expected at most one");
+  a.optional("hybrid_exchange", c.hybrid_exchange);
+  a.require(std::ranges::is_sorted(c.hybrid_exchange, {},
+                                   [](const ExchangeModel& x) {
+                                     return std::pair{x.sms, x.ranks};
+                                   }),
+            "hybrid_exchange", "expected rising sms, then ranks");
   a.optional("recurrence", c.recurrence);
   a("overlap", c.overlap);
 }

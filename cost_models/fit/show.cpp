@@ -106,6 +106,9 @@ void show(const costs::Calibration& c, std::ostream& out) {
   table.row("point to point across nodes", c.p2p.network_provenance);
   for (const costs::ExchangeModel& x : c.token_exchange)
     table.row(fmt::format("token exchange (DeepEP, {} SMs)", x.sms), x.provenance);
+  for (const costs::ExchangeModel& x : c.hybrid_exchange)
+    table.row(fmt::format("token exchange (HybridEP, {} SMs, {} ranks)", x.sms, x.ranks),
+              x.provenance);
   if (c.recurrence) table.row("recurrence in chunks", c.recurrence->provenance);
   table.factor("overlap, gemm beside collective", c.overlap);
   table.print_texts();

@@ -1,4 +1,4 @@
-// Time of DeepEP's dispatch and combine of tokens among the GPUs of a node.
+// Time of DeepEP's and HybridEP's dispatch and combine of tokens among the GPUs of a node.
 //
 //   time = base + copies * (per_copy + bytes / bandwidth),   copies = tokens * ranks per token
 //
@@ -11,6 +11,8 @@
 //
 // Left out: tokens that some ranks get more of (the layer counts those of the busiest).
 #pragma once
+
+#include <span>
 
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "cost_models/kernels/provenance.hpp"
@@ -31,6 +33,10 @@ struct ExchangeModel {
 
 // Inside a node.
 Cost exchange_time(const ExchangeModel& model, const TokenExchange& exchange);
+// The same from measurements with so many SMs on so many ranks each, at least one, by rising SMs
+// and then ranks: those with the most SMs that the exchange has (or the fewest measured); between
+// two numbers of ranks linear in log(ranks), beyond as the nearest.
+Cost exchange_time(std::span<const ExchangeModel> measured, const TokenExchange& exchange);
 
 // Of the bytes that leave each rank for others: in the same node, or for other nodes.
 Collective node_all_to_all(const TokenExchange& exchange);

@@ -90,6 +90,7 @@ enum class MemoryOp : std::uint8_t {
   activation,              // GELU, SiLU: bound by memory on a GPU, by exponentials on a CPU;
   activation_backward,     // where they were not measured they are elementwise
   cross_entropy_backward,  // of PyTorch's log-softmax; where it was not measured, cross_entropy
+  quantise_mxfp8,          // bound by arithmetic; where it was not measured, elementwise
 };
 struct MemoryBound {
   MemoryOp op = MemoryOp::elementwise;
@@ -130,12 +131,13 @@ struct Collective {
 // per node over the network.
 struct TokenExchange {
   bool combine = false;
-  bool fills_nvlink = true;    // HybridEP; otherwise DeepEP
+  bool hybrid = true;          // HybridEP; otherwise DeepEP
   std::int64_t tokens = 0;     // of one rank
   std::int64_t bytes = 0;      // of one token
   double ranks_per_token = 1;  // that it goes to, its own included
   double nodes_per_token = 0;  // other nodes
   GroupShape group;
+  int sms = 0;  // that HybridEP is given
 
   auto operator<=>(const TokenExchange&) const = default;
 };

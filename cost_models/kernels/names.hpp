@@ -18,12 +18,13 @@ struct Names<costs::GemmPass> {
 };
 template <>
 struct Names<costs::MemoryOp> {
-  static constexpr std::array<std::string_view, 10> list{
+  static constexpr std::array<std::string_view, 11> list{
       "elementwise",         "norm",
       "norm_backward",       "softmax",
       "embedding",           "cross_entropy",
       "optimizer",           "activation",
-      "activation_backward", "cross_entropy_backward"};
+      "activation_backward", "cross_entropy_backward",
+      "quantise_mxfp8"};
 };
 template <>
 struct Names<costs::CollectiveOp> {

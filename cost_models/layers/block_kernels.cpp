@@ -128,11 +128,19 @@ void attention_gate(KernelList& list, const Block& b, std::int64_t tokens, bool 
     list.elementwise("attention gate", values, 3 * kBf16);
 }
 
+bool router_graph(const Block& b) {
+  return b.setting.software.cuda_graph_router && b.shape.has_mlp && b.shape.experts.num_experts > 0;
+}
+
+bool attention_graph(const Block& b) {
+  return b.setting.software.cuda_graph_attention && b.shape.has_mixer;
+}
+
 std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens, std::int64_t keys) {
   const Transformer& t = b.shape;
   const LayerSetting& s = b.setting;
   KernelList list(s);
-  list.in_graph(s.software.cuda_graph_attention);
+  enter_graph(list, b, tokens, 1, attention_graph(b));
   if (s.quantises_weights) list.quantise("quantise weights", quantised_weights(b), 1);
   if (t.joins_next_token) join_forward(list, b, tokens);
   if (!t.has_mixer) return list.take();
@@ -181,7 +189,10 @@ std::vector<TimedKernel> after_attention(const Block& b, std::int64_t tokens) {
   if (t.post_norms && t.has_mixer) norm_forward(list, s, t.norm, rows, t.hidden_size);
   if (!t.parallel_residual && t.has_mixer) residual_forward(list, s, t, rows);
   if (!t.has_mlp) return list.take();
-  list.in_graph(s.software.cuda_graph_router && t.experts.num_experts > 0);
+  if (attention_graph(b))
+    list.in_graph(router_graph(b));  // one graph
+  else
+    enter_graph(list, b, tokens, 1, router_graph(b));
   if (!t.shared_norm) block_norm_forward(list, b, tokens);
   if (t.experts.num_experts > 0)
     experts_forward(list, b, tokens);
@@ -214,7 +225,10 @@ std::vector<TimedKernel> backward_after(const Block& b, std::int64_t tokens) {
     }
   }
   if (t.has_mlp && !t.shared_norm) norm_backward(list, s, t.norm, rows, t.hidden_size);
-  list.in_graph(s.software.cuda_graph_attention);
+  if (router_graph(b))
+    list.in_graph(attention_graph(b));
+  else
+    enter_graph(list, b, tokens, 1, attention_graph(b));
   if (t.has_mlp && (t.has_mixer || s.input_gradient)) fork_backward(list, t, rows);
   if (!t.has_mixer) return list.take();
   if (!t.parallel_residual) residual_backward(list, s, t, rows);

@@ -120,8 +120,16 @@ struct ExpertLinears {
   Linear router, shared_up, shared_down;
   explicit ExpertLinears(const Block& block);
 };
+// What follows is replayed as a graph, if so. It reads its inputs, and backwards the gradients of
+// its outputs, where they were when it was recorded: so many tensors as large as the block's input
+// are copied there (Transformer Engine's make_graphed_callables).
+void enter_graph(KernelList& list, const Block& block, std::int64_t tokens, int tensors,
+                 bool graph);
+
 void router_forward(KernelList& list, const Block& block, std::int64_t rows);
 void router_backward(KernelList& list, const Block& block, std::int64_t rows);
+// What a dispatcher finds out from the choices of `rows` tokens.
+void dispatch_bookkeeping(KernelList& list, const Block& b, std::int64_t rows, bool backward);
 // Whether the CPU waits for the router before it launches experts: how many rows each gets is known
 // beforehand only at a capacity, and on the GPU alone where whole layers are graphs.
 bool waits_for_counts(const Block& block);

@@ -1,7 +1,7 @@
 // A mixture of experts on one rank, as Megatron-Core runs it: router, rows copied to their experts'
 // order, one grouped GEMM for all experts, rows summed back.
 //
-//   router        rows x num_experts GEMM in bf16, softmax and top-k in fp32
+//   router        router_kernels.cpp
 //   permute       tokens read, routed rows written; unpermute the other way round
 //   experts       GEMMs of routed rows / num_experts, num_experts in a launch; the router's
 //                 probability is part of the activation (moe_apply_probs)
@@ -88,21 +88,6 @@ ExpertLinears::ExpertLinears(const Block& b) {
                  "shared expert down weight gradient", shared, h};
 }
 
-void router_forward(KernelList& list, const Block& b, std::int64_t rows) {
-  const Linear l = ExpertLinears(b).router;
-  list.gemm(l.forward, {rows, l.outputs, l.inputs, GemmPass::forward});
-  list.memory("top-k", MemoryOp::softmax, rows, l.outputs, kFp32 + kFp32);
-}
-
-void router_backward(KernelList& list, const Block& b, std::int64_t rows) {
-  const Linear l = ExpertLinears(b).router;
-  list.memory("top-k backward", MemoryOp::softmax, rows, l.outputs, kFp32 + kFp32);
-  list.gemm(l.input_gradient_name, {rows, l.inputs, l.outputs, GemmPass::input_gradient});
-  if (b.setting.trained)
-    list.gemm(l.weight_gradient_name, {l.inputs, l.outputs, rows, GemmPass::weight_gradient});
-  list.elementwise("add router gradient", rows * l.inputs, kBf16 + kBf16 + kBf16);
-}
-
 namespace {
 
 // Quantised products take blocks of rows: each expert's are copied to start at one, and back behind
@@ -121,6 +106,14 @@ bool waits_for_counts(const Block& b) {
   const Software& software = b.setting.software;
   return b.shape.experts.num_experts > 0 && software.moe_expert_capacity_factor == 0 &&
          !software.cuda_graphs;
+}
+
+void enter_graph(KernelList& list, const Block& b, std::int64_t tokens, int tensors, bool graph) {
+  list.in_graph(false);
+  if (graph)
+    list.small_kernels("copy into graph", tensors, b.setting.rows(tokens) * b.shape.hidden_size,
+                       kBf16 + kBf16);
+  list.in_graph(graph);
 }
 
 void expert_mlps_forward(KernelList& list, const Block& b, const ExpertShard& x) {
@@ -158,6 +151,7 @@ void experts_forward(KernelList& list, const Block& b, std::int64_t tokens) {
   const std::int64_t h = b.shape.hidden_size;
   router_forward(list, b, s.rows(tokens));
   list.in_graph(false);
+  dispatch_bookkeeping(list, b, s.rows(tokens), false);
   if (waits_for_counts(b)) list.wait_for_counts();
   if (s.sequence_parallel) list.collective(CollectiveOp::all_gather, s.activation(tokens * h));
   list.memory("permute", MemoryOp::embedding, tokens + x.rows, h, kBf16);
@@ -212,7 +206,7 @@ void experts_backward(KernelList& list, const Block& b, std::int64_t tokens) {
   if (shared > 0) list.elementwise("add shared expert gradient", tokens * h, kBf16 + kBf16 + kBf16);
   list.collective(s.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
                   s.activation(tokens * h));
-  list.in_graph(s.software.cuda_graph_router);
+  enter_graph(list, b, tokens, 2, s.software.cuda_graph_router);  // of tokens, and past experts
   router_backward(list, b, s.rows(tokens));
 }
 

@@ -13,6 +13,10 @@
 //   ep (1 - C(n - n/ep, k) / C(n, k))
 // ranks on average, as every rank is missed with that probability by an even choice.
 //
+// Probabilities travel with the rows, and their gradients back: one per row in an all-to-all of
+// their own (alltoall), those of all experts in an NVLink domain with each token (hybridep);
+// deepep's, of the chosen ones, are part of what was measured.
+//
 // A backward of a dispatch is a combine of gradients, and the other way round. Shared experts are
 // split over tp as any MLP; with moe_shared_expert_overlap exchanges run beside them.
 //
@@ -23,6 +27,8 @@
 
 namespace mllmsim::costs {
 namespace {
+
+constexpr std::int64_t kProbability = 4;  // bytes
 
 // Of `parts` equal parts of all experts, those that a token goes to.
 double parts_of_token(const Experts& x, std::int64_t parts) {
@@ -41,7 +47,8 @@ class Exchange {
   // From tokens where they are to rows of experts. `gradients`: of what combine() returned.
   void dispatch(bool gradients) {
     if (!by_rows()) {
-      list_.exchange(gradients ? "ep dispatch of gradients" : "ep dispatch", exchange(false));
+      list_.exchange(gradients ? "ep dispatch of gradients" : "ep dispatch",
+                     exchange(false, !gradients));
       return permute(gradients ? "unpermute backward" : "permute", arriving());
     }
     if (!gradients && s().software.moe_expert_capacity_factor == 0)
@@ -49,7 +56,8 @@ class Exchange {
                      {CollectiveOp::all_gather, Bytes{ep() * b_.shape.experts.num_experts * kInt64},
                       s().expert_group});
     permute_sent(gradients ? "unpermute backward" : "permute");
-    all_to_all(gradients ? "ep all-to-all of gradients" : "ep all-to-all");
+    all_to_all(gradients ? "ep all-to-all of gradients" : "ep all-to-all", s().activation(h()));
+    if (!gradients) probabilities();
     between_experts_tp(CollectiveOp::all_gather);
     sort("sort by expert");
   }
@@ -58,11 +66,13 @@ class Exchange {
   void combine(bool gradients) {
     if (!by_rows()) {
       permute(gradients ? "permute backward" : "unpermute", arriving());
-      return list_.exchange(gradients ? "ep combine of gradients" : "ep combine", exchange(true));
+      return list_.exchange(gradients ? "ep combine of gradients" : "ep combine",
+                            exchange(true, gradients));
     }
     sort("sort by rank");
     between_experts_tp(CollectiveOp::reduce_scatter);
-    all_to_all(gradients ? "ep all-to-all of gradients" : "ep all-to-all");
+    all_to_all(gradients ? "ep all-to-all of gradients" : "ep all-to-all", s().activation(h()));
+    if (gradients) probabilities();
     permute_sent(gradients ? "permute backward" : "unpermute");
   }
 
@@ -79,17 +89,21 @@ class Exchange {
         static_cast<double>(x_.rows) / static_cast<double>(x_.sent * s().expert_tp_group.ranks);
     return static_cast<std::int64_t>(static_cast<double>(x_.tokens) * each * uneven);
   }
-  TokenExchange exchange(bool combine) const {
+  TokenExchange exchange(bool combine, bool with_probabilities) const {
     const std::int64_t nodes = s().expert_group.nodes;
+    const bool hybrid = s().software.moe_token_dispatcher == TokenDispatcher::hybridep;
+    const std::int64_t probabilities =
+        hybrid && with_probabilities ? b_.shape.experts.num_experts / nodes * kProbability : 0;
     return {
         combine,
-        s().software.moe_token_dispatcher == TokenDispatcher::hybridep,
+        hybrid,
         x_.tokens,
-        s().activation(h()).value,
+        s().activation(h()).value + probabilities,
         static_cast<double>(arriving()) / static_cast<double>(std::max<std::int64_t>(1, x_.tokens)),
         parts_of_token(b_.shape.experts, nodes) * static_cast<double>(nodes - 1) /
             static_cast<double>(nodes),
-        s().expert_group};
+        s().expert_group,
+        hybrid ? s().software.moe_hybridep_num_sms : 0};
   }
 
   void permute(std::string_view name, std::int64_t tokens) {
@@ -102,11 +116,11 @@ class Exchange {
     if (x_.experts > 1 && ep() > 1)
       list_.memory(name, MemoryOp::embedding, x_.rows, h(), kBf16 + kBf16);
   }
-  void all_to_all(std::string_view name) {
-    list_.exchange(
-        name, {CollectiveOp::all_to_all, s().activation(x_.rows / s().expert_tp_group.ranks * h()),
-               s().expert_group});
+  void all_to_all(std::string_view name, Bytes row) {
+    list_.exchange(name, {CollectiveOp::all_to_all, row * (x_.rows / s().expert_tp_group.ranks),
+                          s().expert_group});
   }
+  void probabilities() { all_to_all("ep probabilities", Bytes{kProbability}); }
   void between_experts_tp(CollectiveOp op) {
     list_.exchange(op == CollectiveOp::all_gather ? "etp all-gather" : "etp reduce-scatter",
                    {op, s().activation(x_.rows * h()), s().expert_tp_group});
@@ -132,6 +146,7 @@ void parallel_experts_forward(KernelList& list, const Block& b, std::int64_t tok
     beside = list.computing(first);
   }
   list.in_graph(false);
+  dispatch_bookkeeping(list, b, x.tokens, false);
   const std::size_t from = list.size();
   if (waits_for_counts(b)) list.wait_for_counts();
   Exchange exchange(list, b, x);
@@ -160,10 +175,11 @@ void parallel_experts_backward(KernelList& list, const Block& b, std::int64_t to
   exchange.dispatch(true);
   expert_mlps_backward(list, b, x);
   exchange.combine(true);
+  dispatch_bookkeeping(list, b, x.tokens, true);
   if (s.software.moe_shared_expert_overlap) list.hide_exchanges(from, beside);
   if (shared > 0)
     list.elementwise("add shared expert gradient", x.tokens * h, kBf16 + kBf16 + kBf16);
-  list.in_graph(s.software.cuda_graph_router);
+  enter_graph(list, b, tokens, 2, s.software.cuda_graph_router);  // of tokens, and past experts
   router_backward(list, b, x.tokens);
 }
 

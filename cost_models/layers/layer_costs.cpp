@@ -124,14 +124,19 @@ LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recomput
   const TokenBatch& batch = is_llm(model_, layer) ? mb.llm : mb.encoders[layer.module];
   // Tiles are all alike, and other layers depend on token counts: those totals are remembered.
   if (layer.kind != LayerKind::block || batch.groups.size() <= 1) {
-    const bool counts_only = is_llm(model_, layer) && layer.kind != LayerKind::block;
+    const bool embedding = is_llm(model_, layer) && layer.kind == LayerKind::embedding;
+    const bool head = layer.kind == LayerKind::head;  // sees the number of tokens alone
     const TotalKey key{layer.kind,
                        layer.module,
                        kind_of(layer),
                        recompute,
-                       counts_only ? deepstack_tokens(mb) : batch.sequences(),
+                       embedding ? deepstack_tokens(mb)
+                       : head    ? 0
+                                 : batch.sequences(),
                        batch.tokens(),
-                       counts_only ? image_tokens(mb) : batch.cross_keys(),
+                       embedding ? image_tokens(mb)
+                       : head    ? 0
+                                 : batch.cross_keys(),
                        cp_group_.ranks == 1 ? 0 : setting_of(layer).local_tokens(batch)};
     if (memo_->totals.size() > kMostTotals) memo_->totals.clear();
     const auto [found, added] = memo_->totals.try_emplace(key);

@@ -38,7 +38,7 @@ struct TimedKernel {
   // beside this one (Software::overlap_moe_expert_parallel_comm).
   Time beside_other_pass{};
   int launches = 1;         // from Python; 0: in a graph
-  int expert_launches = 0;  // by loops over experts in C++
+  int expert_launches = 0;  // in C++: by loops over experts, and beside the kernel itself
   // The CPU launches it only when the GPU has done all before: it needs to know how many rows each
   // expert gets.
   bool after_wait = false;
@@ -121,8 +121,9 @@ class LayerCosts {
   LayerTensors tensors(const Layer& layer, const MicroBatch& micro_batch,
                        Recompute recompute) const;
 
-  // Optimizer step over this many parameters of one GPU.
-  Time optimizer_step(std::int64_t parameters) const;
+  // Optimizer step over this many parameters of one GPU, with what a step does besides to all whose
+  // gradients it holds: zero them, divide them by the number of replicas, copy gathered parameters.
+  Time optimizer_step(std::int64_t parameters, std::int64_t held) const;
   // So many weights of one GPU into the format of products, by rows and by columns: once per step,
   // for its first micro-batch. Nothing in bf16, or where parameters are sharded (zero_stage 3):
   // there every pass does it.

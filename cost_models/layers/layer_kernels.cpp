@@ -23,6 +23,8 @@ CollectiveNames names_of(CollectiveOp op) {
   return {};
 }
 
+constexpr int kAmaxKernels = 3;  // largest value, scale, values
+
 Gemm forward(const LayerSetting& s, const Linear& l, std::int64_t tokens) {
   return {tokens, l.outputs, l.inputs, GemmPass::forward, 1, s.format};
 }
@@ -66,14 +68,22 @@ Cost KernelList::product(Gemm gemm) const {
   return costs_.gemm(gemm);
 }
 
+// Beside the one that Python calls for.
+void KernelList::more_launches(int kernels) {
+  kernels_.back().expert_launches += launches_ * kernels;
+}
+
+// Scales of blocks are laid out for the product by a kernel per operand (Transformer Engine's
+// swizzle_scaling_factors), whose time is part of what was measured of such products.
 void KernelList::gemm(std::string_view name, const Gemm& gemm) {
   add(name, false, product(gemm), gemm.flops());
+  if (gemm.format == NumberFormat::mxfp8 || gemm.format == NumberFormat::nvfp4) more_launches(2);
 }
 
 void KernelList::grouped_gemm(std::string_view name, Gemm gemm, bool one_launch) {
   gemm.grouped = true;
   this->gemm(name, gemm);
-  if (!one_launch) kernels_.back().expert_launches = static_cast<int>(gemm.batch);
+  if (!one_launch) kernels_.back().expert_launches += static_cast<int>(gemm.batch);
 }
 
 void KernelList::attention(std::string_view name, const Attention& attention) {
@@ -103,6 +113,14 @@ void KernelList::elementwise(std::string_view name, std::int64_t values,
   for (const Traffic& bytes : bytes_per_value) elementwise(name, values, bytes);
 }
 
+void KernelList::small_kernels(std::string_view name, int kernels, std::int64_t values,
+                               Traffic bytes_per_value) {
+  if (kernels == 0) return;
+  elementwise(name, values, bytes_per_value);
+  kernels_.back().time = to_time(to_seconds(kernels_.back().time) * kernels);
+  kernels_.back().launches *= kernels;
+}
+
 void KernelList::activation(std::string_view name, std::int64_t values, Traffic bytes_per_value,
                             bool backward) {
   const MemoryBound kernel{backward ? MemoryOp::activation_backward : MemoryOp::activation,
@@ -114,7 +132,8 @@ void KernelList::quantise(std::string_view name, std::int64_t values, int copies
   if (!is_quantised(format_)) return;
   const Bytes read{values * kHalf * (amax_pass_ && !amax_known ? 2 : 1)};
   const Bytes written = scaled(Bytes{values}, copies * bytes_of(format_));
-  add(name, false, costs_.memory_bound({MemoryOp::elementwise, read + written}), {});
+  add(name, false, costs_.memory_bound({quantising(format_), read + written}), {});
+  if (amax_pass_ && !amax_known) more_launches(kAmaxKernels - 1);
 }
 
 void KernelList::quantise_experts(std::string_view name, std::int64_t values, int copies,
@@ -124,11 +143,10 @@ void KernelList::quantise_experts(std::string_view name, std::int64_t values, in
   if (known || experts <= 1) return quantise(name, values, copies);
   const std::int64_t each = ceil_div(values, experts);
   const Bytes bytes = Bytes{each * kHalf} + scaled(Bytes{each}, copies * bytes_of(format_));
-  Cost cost = costs_.memory_bound({MemoryOp::elementwise, bytes});
+  Cost cost = costs_.memory_bound({quantising(format_), bytes});
   if (amax_pass_) cost.time += costs_.memory_bound({MemoryOp::elementwise, {each * kHalf}}).time;
   add(name, false, {cost.time * static_cast<double>(experts), cost.source}, {});
-  // With an amax pass: largest value, scale, values.
-  kernels_.back().expert_launches = static_cast<int>(experts) * (amax_pass_ ? 3 : 1);
+  kernels_.back().expert_launches = static_cast<int>(experts) * (amax_pass_ ? kAmaxKernels : 1);
 }
 
 void KernelList::collective(CollectiveOp op, Bytes bytes) {

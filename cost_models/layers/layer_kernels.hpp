@@ -77,6 +77,11 @@ struct LayerSetting {
   }
 };
 
+// The kernel that brings values into a format.
+constexpr MemoryOp quantising(NumberFormat format) {
+  return format == NumberFormat::mxfp8 ? MemoryOp::quantise_mxfp8 : MemoryOp::elementwise;
+}
+
 // What communication does not show beside a GEMM of `compute`, less what it slows that (above).
 Seconds hidden_beside(const KernelCosts& costs, Seconds communication, Seconds compute);
 
@@ -109,6 +114,9 @@ class KernelList {
   // One kernel for each entry: a chain of eager operations on the same tensor.
   void elementwise(std::string_view name, std::int64_t values,
                    std::span<const Traffic> bytes_per_value);
+  // So many kernels, each of which reads and writes as much.
+  void small_kernels(std::string_view name, int kernels, std::int64_t values,
+                     Traffic bytes_per_value);
   // Of an activation function: transcendental, so on some machines slower than its bytes.
   void activation(std::string_view name, std::int64_t values, Traffic bytes_per_value,
                   bool backward);
@@ -149,6 +157,7 @@ class KernelList {
 
  private:
   Cost product(Gemm gemm) const;
+  void more_launches(int kernels);
   void add(std::string_view name, bool communication, Cost cost, Flops flops);
   void add_exchange(std::string_view name, Cost cost);
   void add_beside(std::string_view name, Cost compute, Flops flops, CollectiveOp op,

@@ -40,6 +40,12 @@ int nic_sharers(int tp, const ClusterSpec& cluster) {
 }
 
 void check_format(const KernelCosts& kernels, NumberFormat format) {
+  // Tensor cores that scale blocks of 32 are those that multiply fp4 too.
+  if (format == NumberFormat::mxfp8 && !(kernels.peak(NumberFormat::nvfp4).value > 0))
+    throw UserError("", "precision",
+                    "mxfp8 needs tensor cores that scale blocks, Blackwell's (Transformer Engine "
+                    "refuses it before compute capability 10.0); use \"fp8\", \"fp8_block\" or "
+                    "\"bf16\"");
   if (kernels.peak(format).value > 0) return;
   const bool wide = kernels.peak(NumberFormat::fp32).value > 0;
   throw UserError("", "precision",

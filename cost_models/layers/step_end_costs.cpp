@@ -47,22 +47,28 @@ Time LayerCosts::quantise_weights(std::int64_t parameters) const {
   const double read = precision.fp8_param_gather ? bytes_of(format) : passes * kHalf;
   const double written = (precision.fp8_param_gather ? 1 : 2) * bytes_of(format);
   return to_time(
-      kernels_.memory_bound({MemoryOp::elementwise, scaled(Bytes{parameters}, read + written)})
-          .time);
+      kernels_.memory_bound({quantising(format), scaled(Bytes{parameters}, read + written)}).time);
 }
 
-Time LayerCosts::optimizer_step(std::int64_t parameters) const {
+Time LayerCosts::optimizer_step(std::int64_t parameters, std::int64_t held) const {
   const Precision& precision = software_.precision;
   const std::int64_t gradient = precision.grad_bytes_per_parameter;
   const std::int64_t state = precision.optimizer_bytes_per_parameter;
   // Master weights into parameters; without them, the parameters themselves.
   const std::int64_t weights =
       precision.format == NumberFormat::fp32 ? 2 * kFp32 : kFp32 + precision.parameter_bytes;
-  const std::int64_t bytes = (software_.clip_grad ? 3 * gradient : 0)  // norm, clip
-                             + gradient                                // Adam: read the gradient,
-                             + 2 * state  //   update master weights and moments
-                             + weights + (software_.grads_start_empty ? 0 : gradient);  // zero
-  return to_time(kernels_.memory_bound({MemoryOp::optimizer, Bytes{parameters * bytes}}).time);
+  const std::int64_t updated = (software_.clip_grad ? 3 * gradient : 0)  // norm, clip
+                               + gradient                                // Adam: read the gradient,
+                               + 2 * state  //   update master weights and moments
+                               + weights;
+  const bool zeroed = !software_.grads_start_empty, whole = parallelism_.zero_stage <= 1;
+  const int passes =
+      (zeroed ? 1 : 0) +
+      (whole && parallelism_.gradient_ranks() > 1 ? software_.grad_reduce_passes : 0);
+  const bool copied = software_.copy_gathered_parameters && parallelism_.zero_stage == 1;
+  const std::int64_t all = passes * gradient + (copied ? 2 * precision.parameter_bytes : 0);
+  const Bytes bytes{parameters * updated + held * all};
+  return to_time(kernels_.memory_bound({MemoryOp::optimizer, bytes}).time);
 }
 
 }  // namespace mllmsim::costs

@@ -154,7 +154,7 @@ void add_exchange(const MeasurementTable& table, std::size_t row, RawData& raw) 
   for (const bool combine : {false, true}) {
     ExchangeMeasurement x;
     x.kernel.combine = combine;
-    x.kernel.fills_nvlink = false;
+    x.kernel.hybrid = false;
     x.kernel.tokens = table.count("num_token", row);
     x.kernel.bytes = table.count("hidden_size", row) * kHalf;
     x.kernel.ranks_per_token = ranks * (1 - missed);

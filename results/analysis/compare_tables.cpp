@@ -173,10 +173,8 @@ tables::Table comparison_table(const std::vector<ComparedRun>& runs, std::option
   const auto number = [&](const std::string& name, auto get) {
     add_known<double>(table, name, runs, get);
   };
-  // Only of what was simulated.
-  const auto figure = [&](const std::string& name, auto get) {
-    number(name,
-           [&](const ComparedRun& c) { return c.run.feasible() ? Number(get(c)) : Number(); });
+  const auto timed = [&](const std::string& name, auto get) {
+    number(name, [&](const ComparedRun& c) { return c.run.fits ? Number(get(c)) : Number(); });
   };
   using Run = const ComparedRun&;
   text("directory", [](Run c) { return c.label; });
@@ -191,14 +189,15 @@ tables::Table comparison_table(const std::vector<ComparedRun>& runs, std::option
   add_column<std::vector<bool>>(table, "feasible", runs, [](Run c) { return c.run.feasible(); });
   add_column<std::vector<bool>>(table, "fits", runs, [](Run c) { return c.run.fits; });
   text("reason", [](Run c) { return c.run.reason; });
-  figure("iteration_s", [](Run c) { return c.run.iteration.value; });
-  figure("samples_per_step", [](Run c) { return c.run.samples_per_step; });
-  figure("gpu_days", [](Run c) { return c.run.gpu_days; });
-  figure("days", [](Run c) { return results::wall_clock_days(c.run); });
-  if (price) figure("cost", [&](Run c) { return results::cost(c.run, *price); });
+  timed("iteration_s", [](Run c) { return c.run.iteration.value; });
+  number("samples_per_step",
+         [](Run c) { return c.run.feasible() ? Number(c.run.samples_per_step) : Number(); });
+  timed("gpu_days", [](Run c) { return c.run.gpu_days; });
+  timed("days", [](Run c) { return results::wall_clock_days(c.run); });
+  if (price) timed("cost", [&](Run c) { return results::cost(c.run, *price); });
   number("speed_up", [](Run c) { return c.speed_up; });
-  number("mfu", [](Run c) { return has_model(c) ? Number(c.run.mfu) : Number(); });
-  figure("bubble_share", [](Run c) { return results::bubble_share(c.run); });
+  number("mfu", [](Run c) { return c.run.fits && has_model(c) ? Number(c.run.mfu) : Number(); });
+  timed("bubble_share", [](Run c) { return results::bubble_share(c.run); });
   add_known<std::int64_t>(table, "peak_memory_bytes", runs, [](Run c) {
     return has_model(c) ? Whole(c.run.peak_memory.value) : Whole();
   });

@@ -101,12 +101,18 @@ std::string remedies_text(const Explanation& e, std::optional<double> price) {
       others += results::wrapped(r.name + ": " + r.note, 2, kWidth);
       continue;
     }
-    table.add_row({r.name, fmt::format("{:+.1f}%", 100 * r.gain),
-                   results::figure(r.run->iteration.value), results::figure(r.run->gpu_days),
-                   price ? results::money(results::cost(*r.run, *price))
-                         : results::figure(results::wall_clock_days(*r.run)),
-                   results::gib(r.run->peak_memory, r.run->gpu_memory),
-                   r.run->fits ? "" : "does not fit"});
+    std::vector<std::string> cells{r.name};
+    if (r.run->fits)
+      cells.insert(cells.end(),
+                   {e.run.fits ? fmt::format("{:+.1f}%", 100 * r.gain) : "-",
+                    results::figure(r.run->iteration.value), results::figure(r.run->gpu_days),
+                    price ? results::money(results::cost(*r.run, *price))
+                          : results::figure(results::wall_clock_days(*r.run))});
+    else
+      cells.insert(cells.end(), 4, "-");
+    cells.insert(cells.end(), {results::gib(r.run->peak_memory, r.run->gpu_memory),
+                               r.run->fits ? "" : "does not fit"});
+    table.add_row(std::move(cells));
     changes += results::wrapped(r.name + ": " + r.change, 2, kWidth);
     fit += r.run->fits;
   }
@@ -115,42 +121,57 @@ std::string remedies_text(const Explanation& e, std::optional<double> price) {
          (others.empty() ? "" : "\n  does not apply\n" + others);
 }
 
+std::string headline(const results::RunResult& run, std::optional<double> price) {
+  if (!run.fits)
+    return fmt::format("  {} GiB\n", results::gib(run.peak_memory, run.gpu_memory)) +
+           results::wrapped("DOES NOT FIT: " + run.reason, 2, kWidth);
+  std::string out = fmt::format(
+      "  {} s per step, {} GPU-days ({} on {} GPUs), MFU {}, bubbles {}, {} GiB\n",
+      results::figure(run.iteration.value), results::figure(run.gpu_days),
+      results::duration(results::wall_clock_days(run)), run.gpus, results::percent(run.mfu),
+      results::percent(results::bubble_share(run)), results::gib(run.peak_memory, run.gpu_memory));
+  if (price) out += fmt::format("  cost {}\n", results::money(results::cost(run, *price)));
+  return out;
+}
+
+// What a run that does not fit has no figure of.
+json::value timed(const results::RunResult& run, double value) {
+  return run.fits ? json::value(value) : json::value();
+}
+
 }  // namespace
 
 std::string explanation_text(const Explanation& e, std::optional<double> price) {
   const results::RunResult& run = e.run;
-  std::string out = fmt::format("{} ({})\n", run.name, run.strategy);
-  out += fmt::format("  {} s per step, {} GPU-days ({} on {} GPUs), MFU {}, bubbles {}, {} GiB\n",
-                     results::figure(run.iteration.value), results::figure(run.gpu_days),
-                     results::duration(results::wall_clock_days(run)), run.gpus,
-                     results::percent(run.mfu), results::percent(results::bubble_share(run)),
-                     results::gib(run.peak_memory, run.gpu_memory));
-  if (price) out += fmt::format("  cost {}\n", results::money(results::cost(run, *price)));
+  std::string out = fmt::format("{} ({})\n", run.name, run.strategy) + headline(run, price);
   if (run.pass_steps > run.simulated_steps)
     out += fmt::format("  {} of the pass's {} steps were simulated, here and below\n",
                        run.simulated_steps, run.pass_steps);
-  if (!run.fits) out += results::wrapped("DOES NOT FIT: " + run.reason, 2, kWidth);
-  return out + "\n" + path_text(run) + "\n" + imbalance_text(e) + "\n" + remedies_text(e, price) +
-         "\n  gain: in samples per second; each remedy is simulated by itself, on the same data\n";
+  if (run.fits) out += "\n" + path_text(run) + "\n" + imbalance_text(e);
+  return out + "\n" + remedies_text(e, price) +
+         (run.fits ? "\n  gain: in samples per second; each" : "\n  each") +
+         " remedy is simulated by itself, on the same data\n";
 }
 
 std::string explanation_json(const Explanation& e, std::optional<double> price) {
   const results::RunResult& run = e.run;
-  const double all = path_length(run);
   json::array kinds, stages, remedies;
-  for (const auto& [kind, seconds] : path_by_kind(run))
-    kinds.push_back({{"kind", name_of(kind)}, {"time_s", seconds}, {"share", seconds / all}});
-  for (const auto& [stage, seconds] : path_by_stage(run))
-    stages.push_back({{"stage", stage}, {"time_s", seconds}, {"share", seconds / all}});
+  const double all = path_length(run);
+  if (run.fits) {
+    for (const auto& [kind, seconds] : path_by_kind(run))
+      kinds.push_back({{"kind", name_of(kind)}, {"time_s", seconds}, {"share", seconds / all}});
+    for (const auto& [stage, seconds] : path_by_stage(run))
+      stages.push_back({{"stage", stage}, {"time_s", seconds}, {"share", seconds / all}});
+  }
   for (const Remedy& r : e.remedies) {
     json::object object{{"remedy", r.name}, {"change", r.change}, {"note", r.note}};
     if (r.run) {
-      object["gain"] = r.gain;
+      object["gain"] = run.fits ? timed(*r.run, r.gain) : json::value();
       object["fits"] = r.run->fits;
-      object["iteration_s"] = r.run->iteration.value;
-      object["gpu_days"] = r.run->gpu_days;
-      object["days"] = results::wall_clock_days(*r.run);
-      if (price) object["cost"] = results::cost(*r.run, *price);
+      object["iteration_s"] = timed(*r.run, r.run->iteration.value);
+      object["gpu_days"] = timed(*r.run, r.run->gpu_days);
+      object["days"] = timed(*r.run, results::wall_clock_days(*r.run));
+      if (price) object["cost"] = timed(*r.run, results::cost(*r.run, *price));
       object["peak_memory_bytes"] = r.run->peak_memory.value;
     }
     remedies.push_back(std::move(object));
@@ -160,9 +181,9 @@ std::string explanation_json(const Explanation& e, std::optional<double> price) 
                    {"fits", run.fits},
                    {"reason", run.reason},
                    {"simulated_steps", run.simulated_steps},
-                   {"iteration_s", run.iteration.value},
-                   {"gpu_days", run.gpu_days},
-                   {"days", results::wall_clock_days(run)},
+                   {"iteration_s", timed(run, run.iteration.value)},
+                   {"gpu_days", timed(run, run.gpu_days)},
+                   {"days", timed(run, results::wall_clock_days(run))},
                    {"critical_path", std::move(kinds)},
                    {"critical_path_stages", std::move(stages)},
                    {"slowest_stage", e.slowest_stage},
@@ -170,7 +191,7 @@ std::string explanation_json(const Explanation& e, std::optional<double> price) 
                    {"imbalance_across_replicas", e.across_replicas},
                    {"imbalance_across_micro_batches", e.across_micro_batches},
                    {"remedies", std::move(remedies)}};
-  if (price) out["cost"] = results::cost(run, *price);
+  if (price) out["cost"] = timed(run, results::cost(run, *price));
   return pretty_json(out);
 }
 

@@ -122,9 +122,24 @@ class Remedies {
           p_.zero_stage >= 1 ? std::vector<std::string>{"software.optimizer_offload_fraction=1"}
                              : std::vector<std::string>{"parallelism.zero_stage=1",
                                                         "software.optimizer_offload_fraction=1"});
+    offload_activations();
     if (!job_.model.llm.blocks.latent && job_.model.llm.blocks.sliding_window == 0)
       add(fmt::format("cp {}", 2 * p_.context_parallel_size),
           {fmt::format("cp={}", 2 * p_.context_parallel_size)});
+  }
+
+  // Of half of the LLM's blocks, where Megatron-Core can.
+  void offload_activations() {
+    const std::int64_t half = job_.model.llm.blocks.num_hidden_layers / 2;
+    if (half == 0 || p_.pipeline_model_parallel_size > 1 ||
+        job_.cluster.host_link_bandwidth.value <= 0)
+      return;
+    if (job_.recompute.llm != Recompute::none)
+      refuse("activations on the CPU", "they are recomputed");
+    else if (job_.software.cpu_offloading_num_layers > 0)
+      refuse("activations on the CPU", "some are there already");
+    else
+      add("activations on the CPU", {fmt::format("software.cpu_offloading_num_layers={}", half)});
   }
 
   // Half and twice of a size.

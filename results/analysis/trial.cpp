@@ -144,7 +144,7 @@ std::vector<results::FitRow> what_would_fit(const Read& read, const results::Run
   for (Remedy& r : data_that_fits(trial, scenario.job)) remedies.push_back(std::move(r));
   std::vector<results::FitRow> out;
   for (const Remedy& r : remedies)
-    out.push_back({r.change, r.run->iteration, r.run->gpu_days, r.run->peak_memory, r.gain});
+    out.push_back({r.change, r.run->iteration, r.run->gpu_days, r.run->peak_memory});
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include "results/charts/timeline_chart.hpp"
 #include "results/run/run_fields.hpp"
 #include "results/text/words.hpp"
+#include "sim/base/errors.hpp"
 
 namespace mllmsim::charts {
 namespace {
@@ -54,11 +55,14 @@ plot::Chart bubbles_chart(std::span<const results::RunResult> runs) {
   chart.panels.clear();
   double highest = 0;
   int stages = 1;
-  for (const results::RunResult& run : runs)
+  for (const results::RunResult& run : runs) {
+    if (!run.fits)
+      throw UserError(run.name, "", "does not fit in memory, so it has no idle times to draw");
     for (const results::StageRow& stage : run.stages) {
       highest = std::max(highest, results::bubble_time(stage).value);
       stages = std::max(stages, stage.stage + 1);
     }
+  }
   for (const results::RunResult& run : runs) chart.panels.push_back(bubbles_panel(run, highest));
   chart.x_range = plot::Range{-0.6, stages - 0.4};
   for (int s = 0; s < stages; s += 1 + stages / 33)

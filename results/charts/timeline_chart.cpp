@@ -52,7 +52,9 @@ std::string title(const results::RunResult& run, const View& view) {
     ++replicas;
   }
   std::string out = fmt::format("{} ({}), step {}", run.name, run.strategy, view.step);
-  if (replicas > 0)
+  if (!run.fits)
+    out += ": does not fit";
+  else if (replicas > 0)
     out += fmt::format(": {:.4g} s, idle {:.1f} %", iteration, 100 * bubbles / replicas);
   if (view.left_out > 0)
     out += fmt::format("\nreplica {} shown, {} more lanes with --ranks", view.lanes.front().replica,

@@ -115,7 +115,7 @@ int validate_command(const Arguments& arguments) {
   if (!parse(arguments, kValidateUsage, options, values, words)) return 0;
   for (const std::string& word : words) (is_override(word) ? overrides : files).push_back(word);
   const auto limit = limit_threads(values);
-  const std::vector<scenarios::PublishedFamily> families =
+  std::vector<scenarios::PublishedFamily> families =
       read_all(files_of(files), overrides, csv_directory(values["csv-dir"].as<std::string>()));
   const validation::Validation validation =
       with_progress([&](Progress* p) { return validation::validate(families, p); });

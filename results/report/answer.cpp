@@ -183,7 +183,7 @@ std::string time_bars(std::span<const ReportRun> runs) {
       "cause.</p>\n<div class=\"bars\">\n";
   for (const ReportRun& r : runs) {
     const results::RunResult& run = r.result;
-    if (run.simulated_steps == 0) continue;
+    if (!run.feasible() || !run.fits) continue;
     const double busy = 1 - results::bubble_share(run);
     std::string bar =
         bar_part({"busy", 0x0072b2, plot::Fill::solid, false, true, 0}, "computing", busy);

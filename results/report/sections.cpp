@@ -136,12 +136,15 @@ std::string pictures_section(std::span<const ReportRun> runs, std::vector<std::s
   try {
     for (const std::vector<results::RunResult>& group : groups) {
       const std::string& name = group.front().name;
-      std::vector<results::RunResult> kept;
-      for (const results::RunResult& run : group)
+      std::vector<results::RunResult> kept, timed;
+      for (const results::RunResult& run : group) {
         if (!run.spans.empty()) kept.push_back(run);
+        if (run.fits) timed.push_back(run);
+      }
       out += fmt::format("<h3>{}</h3>\n", html(group_title(group)));
-      out += figure(charts::bubbles_chart(group), "Idle time of " + name + " by stage and cause",
-                    "Idle time by stage and cause; the percentage is of the step.");
+      if (!timed.empty())
+        out += figure(charts::bubbles_chart(timed), "Idle time of " + name + " by stage and cause",
+                      "Idle time by stage and cause; the percentage is of the step.");
       if (!kept.empty())
         out += figure(charts::memory_chart(kept, {}), "Memory of " + name + " over a step",
                       "Memory of a GPU of each stage over the first kept step, with what it has.");
@@ -184,10 +187,12 @@ std::string plan_section(std::span<const ReportRun> runs) {
     for (const results::StageRow& s : run.stages) {
       out += fmt::format("<tr><th scope=\"row\">{}</th><td class=\"word\">{}</td>", s.stage,
                          html(s.layers));
-      out += cell(fmt::format("{:.1f}", s.forward.value * 1e3)) +
-             cell(fmt::format("{:.1f}", s.backward.value * 1e3)) +
-             cell(run.iteration.value > 0 ? fmt::format("{:.1f} %", 100 * (s.busy / run.iteration))
-                                          : "");
+      if (run.fits)
+        out += cell(fmt::format("{:.1f}", s.forward.value * 1e3)) +
+               cell(fmt::format("{:.1f}", s.backward.value * 1e3)) +
+               cell(fmt::format("{:.1f} %", 100 * (s.busy / run.iteration)));
+      else
+        out += cell("-") + cell("-") + cell("-");
       for (const Bytes b :
            {s.held[Holding::weights], s.held[Holding::gradients] + s.held[Holding::model_gradients],
             s.held[Holding::optimizer], s.held[Holding::buckets] + s.held[Holding::workspaces],

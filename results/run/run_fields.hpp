@@ -3,10 +3,11 @@
 //
 // each_field(row, visit) calls visit.field(name, value) for what a row holds and
 // visit.derived(name, value) for what follows from it and is therefore not read back. What a run
-// does not have (figures of one that cannot be planned, memory where times are given, padding
-// without a data set) goes to visit.unknown(name, value) of visitors that have it. `row` is const
-// when writing, mutable when reading. Names carry their unit: _s, _ns, _bytes, _flops; shares
-// and mfu are 0..1. Enums are texts, those of Names.
+// does not have (figures of one that cannot be planned, times of one that does not fit, memory
+// where times are given, padding without a data set) goes to visit.unknown(name, value) of visitors
+// that have it; those say with `fits` whether rows of stages and steps are of a run that fits.
+// `row` is const when writing, mutable when reading. Names carry their unit: _s, _ns, _bytes,
+// _flops; shares and mfu are 0..1. Enums are texts, those of Names.
 #pragma once
 
 #include <array>
@@ -68,6 +69,20 @@ void each_key(RowOf<RunResult> auto& run, Visitor& visit) {
   visit.field("scenario_hash", run.scenario_hash);
 }
 
+// A time, or what follows from times: a run that does not fit has none.
+template <class Visitor>
+void timed_field(Visitor& visit, std::string_view name, auto& value) {
+  if constexpr (requires { visit.fits; })
+    if (!visit.fits) return visit.unknown(name, value);
+  visit.field(name, value);
+}
+template <class Visitor>
+void derived_time(Visitor& visit, std::string_view name, Seconds value) {
+  if constexpr (requires { visit.fits; })
+    if (!visit.fits) return visit.unknown(name, value);
+  visit.derived(name, value);
+}
+
 template <class Visitor>
 void each_field(RowOf<RunResult> auto& run, Visitor& visit) {
   static const auto bubbles = column_names<BubbleKind>("bubble_share_");
@@ -87,6 +102,9 @@ void each_field(RowOf<RunResult> auto& run, Visitor& visit) {
   const auto size = known_if(run.readable());
   const auto figure = known_if(run.feasible());
   const auto of_model = known_if(run.feasible() && !run.without_model());
+  const bool runs = run.feasible() && run.fits;
+  const auto timed = known_if(runs);
+  const auto timed_of_model = known_if(runs && !run.without_model());
   const auto of_pass = known_if(run.feasible() && run.pass_steps > 0);
   visit.field("model", run.model);
   visit.field("cluster", run.cluster);
@@ -108,15 +126,15 @@ void each_field(RowOf<RunResult> auto& run, Visitor& visit) {
   visit.derived("feasible", run.feasible());
   visit.field("fits", run.fits);
   visit.field("reason", run.reason);
-  figure("iteration_s", run.iteration);
+  timed("iteration_s", run.iteration);
   visit.field("simulated_steps", run.simulated_steps);
   figure("event_digest", run.event_digest);
   figure("samples", run.samples);
   figure("samples_per_step", run.samples_per_step);
-  figure("gpu_days", run.gpu_days);
-  derived_if(run.feasible(), "days", wall_clock_days(run));
-  figure("samples_per_s", run.samples_per_s);
-  known_if(run.tokens_per_s_per_gpu > 0)("tokens_per_s_per_gpu", run.tokens_per_s_per_gpu);
+  timed("gpu_days", run.gpu_days);
+  derived_if(runs, "days", wall_clock_days(run));
+  timed("samples_per_s", run.samples_per_s);
+  known_if(runs && run.tokens_per_s_per_gpu > 0)("tokens_per_s_per_gpu", run.tokens_per_s_per_gpu);
   figure("samples_per_micro_batch", run.samples_per_micro_batch);
   of_pass("pass_steps", run.pass_steps);
   of_pass("pad_ratio", run.pad_ratio);
@@ -124,11 +142,11 @@ void each_field(RowOf<RunResult> auto& run, Visitor& visit) {
   of_pass("dist_ratio_tokens", run.dist_ratio_tokens);
   of_model("model_flops", run.model_flops);
   of_model("hardware_flops", run.hardware_flops);
-  of_model("mfu", run.mfu);
-  of_model("hfu", run.hfu);
-  of_model("mfu_6nd", run.mfu_6nd);
-  derived_if(run.feasible(), "bubble_share", bubble_share(run));
-  for (std::size_t k = 0; k < kBubbleKinds; ++k) figure(bubbles[k], run.bubble_shares[k]);
+  timed_of_model("mfu", run.mfu);
+  timed_of_model("hfu", run.hfu);
+  timed_of_model("mfu_6nd", run.mfu_6nd);
+  derived_if(runs, "bubble_share", bubble_share(run));
+  for (std::size_t k = 0; k < kBubbleKinds; ++k) timed(bubbles[k], run.bubble_shares[k]);
   for (std::size_t i = 0; i < costs::kSources; ++i) of_model(sources[i], run.source_shares[i]);
   of_model("peak_memory_bytes", run.peak_memory);
   figure("gpu_memory_bytes", run.gpu_memory);
@@ -142,11 +160,11 @@ void each_field(RowOf<StageRow> auto& row, Visitor& visit) {
   visit.field("blocks", row.blocks);
   visit.field("recomputed_blocks", row.recomputed_blocks);
   visit.field("parameters", row.parameters);
-  visit.field("forward_s", row.forward);
-  visit.field("backward_s", row.backward);
-  visit.field("busy_s", row.busy);
-  visit.derived("bubble_s", bubble_time(row));
-  for (std::size_t k = 0; k < kBubbleKinds; ++k) visit.field(names[k], row.bubbles[k]);
+  timed_field(visit, "forward_s", row.forward);
+  timed_field(visit, "backward_s", row.backward);
+  timed_field(visit, "busy_s", row.busy);
+  derived_time(visit, "bubble_s", bubble_time(row));
+  for (std::size_t k = 0; k < kBubbleKinds; ++k) timed_field(visit, names[k], row.bubbles[k]);
   static const auto holdings = column_names<Holding>("", "_bytes");
   for (std::size_t i = 0; i < kHoldings; ++i) visit.field(holdings[i], row.held.bytes[i]);
   visit.field("peak_activations_bytes", row.peak_activations);
@@ -164,12 +182,12 @@ template <class Visitor>
 void each_field(RowOf<StepRow> auto& row, Visitor& visit) {
   visit.field("step", row.step);
   visit.field("replica", row.replica);
-  visit.field("iteration_s", row.iteration);
+  timed_field(visit, "iteration_s", row.iteration);
   visit.field("micro_batches", row.micro_batches);
   visit.field("samples", row.samples);
   visit.field("llm_tokens", row.llm_tokens);
   visit.field("tiles", row.tiles);
-  visit.field("bubble_share", row.bubble_share);
+  timed_field(visit, "bubble_share", row.bubble_share);
 }
 
 template <class Visitor>

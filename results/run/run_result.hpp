@@ -32,7 +32,6 @@ struct FitRow {
   Seconds iteration{};
   double gpu_days = 0;
   Bytes peak_memory{};
-  double gain = 0;  // in samples per second
 };
 
 // What a span is called in tables and pictures.

@@ -39,6 +39,7 @@ struct Declare {
 struct Append {
   tables::Table& table;
   std::size_t row;
+  bool fits;
   std::size_t next = 0;
 
   template <class T>
@@ -116,7 +117,7 @@ tables::Table table_of(std::span<const RunResult> runs, Rows rows) {
   each_field(no_row, declare);
   for (const RunResult& run : runs)
     for (const Row& row : rows(run)) {
-      Append append{table, table.rows()};
+      Append append{table, table.rows(), run.fits};
       each_key(run, append);
       each_field(row, append);
     }

@@ -12,6 +12,7 @@ namespace json = boost::json;
 
 struct ToObject {
   json::object& object;
+  bool fits;
 
   template <class T>
   void field(std::string_view name, const T& value) {
@@ -28,11 +29,11 @@ struct ToObject {
 };
 
 template <class Row>
-json::array to_array(const std::vector<Row>& rows) {
+json::array to_array(const std::vector<Row>& rows, bool fits) {
   json::array array;
   for (const Row& row : rows) {
     json::object object;
-    ToObject visit{object};
+    ToObject visit{object, fits};
     each_field(row, visit);
     array.push_back(std::move(object));
   }
@@ -41,12 +42,12 @@ json::array to_array(const std::vector<Row>& rows) {
 
 json::object to_object(const RunResult& run) {
   json::object object;
-  ToObject visit{object};
+  ToObject visit{object, run.fits};
   each_key(run, visit);
   each_field(run, visit);
-  object["plan"] = to_array(run.facts);
-  object["stages"] = to_array(run.stages);
-  object["steps"] = to_array(run.steps);
+  object["plan"] = to_array(run.facts, run.fits);
+  object["stages"] = to_array(run.stages, run.fits);
+  object["steps"] = to_array(run.steps, run.fits);
   if (!run.would_fit.empty()) {
     json::array& rows = object["would_fit"].emplace_array();
     for (const FitRow& r : run.would_fit)
@@ -79,7 +80,7 @@ std::string to_json(std::span<const RunResult> runs, std::optional<double> price
   json::array array;
   for (const RunResult& run : runs) {
     json::object object = to_object(run);
-    if (price_per_gpu_hour && run.feasible()) object["cost"] = cost(run, *price_per_gpu_hour);
+    if (price_per_gpu_hour && run.fits) object["cost"] = cost(run, *price_per_gpu_hour);
     array.push_back(std::move(object));
   }
   return pretty_json(json::object{{"runs", std::move(array)}});

@@ -51,14 +51,11 @@ std::string headline(const RunResult& run) {
 
 // The quickest first, those with smaller samples last.
 std::string would_fit(const RunResult& run) {
-  TextTable table({{"would fit with", Align::left, true},
-                   {"iteration s"},
-                   {"samples/s"},
-                   {"GPU-days"},
-                   {"memory GiB"}});
+  TextTable table(
+      {{"would fit with", Align::left, true}, {"iteration s"}, {"GPU-days"}, {"memory GiB"}});
   for (const FitRow& r : run.would_fit)
-    table.add_row({r.change, figure(r.iteration.value), fmt::format("{:+.1f}%", 100 * r.gain),
-                   figure(r.gpu_days), gib(r.peak_memory, run.gpu_memory)});
+    table.add_row({r.change, figure(r.iteration.value), figure(r.gpu_days),
+                   gib(r.peak_memory, run.gpu_memory)});
   return table.text(2, kWidth);
 }
 
@@ -75,7 +72,21 @@ std::string trust(const RunResult& run) {
   return out.empty() ? out : "kernel times: " + out;
 }
 
+std::string simulated_steps(const RunResult& run) {
+  return fmt::format("{} {}, {} granularity", run.simulated_steps,
+                     run.simulated_steps == 1 ? "step" : "steps", name_of(run.granularity));
+}
+
+// It takes no time that could be told, since it stops in the first step that runs out of memory.
+std::string figures_without_times(const RunResult& run) {
+  TextTable table({{"", Align::left}, {"", Align::left}, {"", Align::left}, {"", Align::left}});
+  table.add_row({"peak memory", gib(run.peak_memory, run.gpu_memory) + " GiB", "simulated",
+                 simulated_steps(run)});
+  return table.text(2, kWidth) + "  no times: it cannot be run as it is\n";
+}
+
 std::string figures(const RunResult& run, std::optional<double> price) {
+  if (!run.fits) return figures_without_times(run);
   TextTable table({{"", Align::left}, {"", Align::left}, {"", Align::left}, {"", Align::left}});
   table.add_row({"iteration", figure(run.iteration.value) + " s", "GPU-days",
                  fmt::format("{} for {} samples", figure(run.gpu_days), count(run.samples))});
@@ -85,9 +96,7 @@ std::string figures(const RunResult& run, std::optional<double> price) {
     table.add_row(
         {"cost", money(cost(run, *price)), "price", fmt::format("{} per GPU-hour", *price)});
   const std::string throughput = figure(run.samples_per_s) + " samples/s";
-  const std::string simulated =
-      fmt::format("{} {}, {} granularity", run.simulated_steps,
-                  run.simulated_steps == 1 ? "step" : "steps", name_of(run.granularity));
+  const std::string simulated = simulated_steps(run);
   if (run.without_model()) {
     table.add_row({"throughput", throughput, "simulated", simulated});
     return table.text(2, kWidth);
@@ -127,11 +136,17 @@ std::string stages(const RunResult& run) {
                    {"bubbles"},
                    {"memory GiB"}});
   for (const StageRow& s : run.stages) {
-    const Seconds step = s.busy + bubble_time(s);
-    const double busy = step.value > 0 ? s.busy / step : 0;
-    table.add_row({std::to_string(s.stage), s.layers, figure(s.forward.value * 1e3),
-                   figure(s.backward.value * 1e3), percent(busy),
-                   percent(step.value > 0 ? 1 - busy : 0), gib(s.peak_memory, run.gpu_memory)});
+    std::vector<std::string> cells = {std::to_string(s.stage), s.layers};
+    if (run.fits) {
+      const Seconds step = s.busy + bubble_time(s);
+      const double busy = step.value > 0 ? s.busy / step : 0;
+      cells.insert(cells.end(), {figure(s.forward.value * 1e3), figure(s.backward.value * 1e3),
+                                 percent(busy), percent(step.value > 0 ? 1 - busy : 0)});
+    } else {
+      cells.insert(cells.end(), 4, "-");
+    }
+    cells.push_back(gib(s.peak_memory, run.gpu_memory));
+    table.add_row(std::move(cells));
   }
   return table.text(2, kWidth);
 }
@@ -152,8 +167,8 @@ bool utf8_locale() {
 std::string summary(const RunResult& run, const SummaryStyle& style) {
   std::string out = headline(run);
   if (!run.would_fit.empty()) out += "\n" + would_fit(run);
-  if (run.feasible())
-    out += "\n" + figures(run, style.price_per_gpu_hour) + "\n" + time_shares(run, style);
+  if (run.feasible()) out += "\n" + figures(run, style.price_per_gpu_hour);
+  if (run.feasible() && run.fits) out += "\n" + time_shares(run, style);
   if (!run.facts.empty()) out += "\n" + facts(run);
   if (!run.stages.empty()) out += "\n" + stages(run);
   return out;

@@ -85,9 +85,15 @@ std::string_view words(BubbleKind kind) {
 
 std::string_view words(Holding holding) {
   static constexpr std::array<std::string_view, kHoldings> kWords{
-      "weights",          "gradients",        "gradients in the model's precision",
-      "optimizer states", "gradient buckets", "library workspaces",
-      "NCCL buffers",     "CUDA context",     "reserve"};
+      "weights",
+      "gradients",
+      "gradients in the model's precision",
+      "optimizer states",
+      "gradient buckets",
+      "library workspaces",
+      "communication buffers",
+      "CUDA context",
+      "reserve"};
   return at(kWords, holding);
 }
 

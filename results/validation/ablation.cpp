@@ -92,7 +92,9 @@ const std::vector<Knob>& fitted_knobs() {
        [](Job& job, costs::Calibration&) {
          return set_seconds(job.software.host_time_per_kernel, 8e-6);
        }},
-      {"software.host_time_per_pass", "0", "0.5 ms: zero bubble (throughput), MegaScale",
+      {"software.host_time_per_pass", "0",
+       "0.5 ms: zero bubble (throughput), MegaScale; 1.2 ms of Megatron of 2023: measured in zero "
+       "bubble's rows",
        [](Job& job, costs::Calibration&) {
          return set_seconds(job.software.host_time_per_pass, 0);
        }},

@@ -49,6 +49,32 @@ std::string metric_of_all_stages(const std::string& metric) {
   return metric.starts_with("stages.") ? metric.substr(metric.rfind('.') + 1) : metric;
 }
 
+// Takes refused rows out of their families, and what they have no figures for.
+void leave_out_refused(std::vector<scenarios::PublishedFamily>& families,
+                       const std::vector<ValidationPoint>& points,
+                       std::vector<std::vector<ValidationRow>>& rows) {
+  std::vector<std::vector<ValidationRow>> kept;
+  std::size_t at = 0;
+  for (scenarios::PublishedFamily& family : families) {
+    std::vector<scenarios::PublishedPoint> runs;
+    std::vector<Problem> problems;
+    for (scenarios::PublishedPoint& point : family.points) {
+      const std::vector<Problem>& refused = points[at].refused;
+      if (refused.empty()) {
+        runs.push_back(std::move(point));
+        kept.push_back(std::move(rows[at]));
+      } else {
+        family.left_out.push_back({fmt::format("{}: {}", point.id, refused.front().text()), 1});
+        problems.insert(problems.end(), refused.begin(), refused.end());
+      }
+      ++at;
+    }
+    if (runs.empty() && !problems.empty()) throw UserError(problems);
+    family.points = std::move(runs);
+  }
+  rows = std::move(kept);
+}
+
 }  // namespace
 
 std::vector<ValidationRow> rows_of(const ValidationPoint& p, const results::RunResult& run) {
@@ -91,7 +117,10 @@ std::vector<ValidationPoint> read_points(std::span<const scenarios::PublishedFam
       out[i].scenario =
           scenarios::read_scenario_tree(out[i].point->run, out[i].family->file, &files);
     } catch (const UserError& e) {
-      problems[i].add(e);
+      if (out[i].point->from_table)
+        out[i].refused = e.problems();
+      else
+        problems[i].add(e);
     }
   });
   scenarios::Problems all;
@@ -107,22 +136,26 @@ std::vector<ValidationPoint> read_points(std::span<const scenarios::PublishedFam
   return out;
 }
 
-Validation validate(std::span<const scenarios::PublishedFamily> families, Progress* progress) {
+Validation validate(std::vector<scenarios::PublishedFamily>& families, Progress* progress) {
   scenarios::InputFiles files;
-  const std::vector<ValidationPoint> points = read_points(families, files);
+  std::vector<ValidationPoint> points = read_points(families, files);
   std::vector<std::vector<ValidationRow>> rows(points.size());
   if (progress) progress->begin(points.size(), "runs");
   parallel_for(points.size(), [&](std::size_t i) {
     const scenarios::Scenario& scenario = points[i].scenario;
-    try {
-      rows[i] = rows_of(points[i], results::run_scenario(scenario, files, {.timeline = false}));
-    } catch (const InternalError& e) {
-      throw InternalError(fmt::format("{} (scenario {}, point \"{}\" of {})", e.what(),
-                                      scenario.hash, points[i].point->id, scenario.file.string()));
-    }
+    if (points[i].refused.empty()) try {
+        rows[i] = rows_of(points[i], results::run_scenario(scenario, files, {.timeline = false}));
+      } catch (const UserError& e) {
+        if (!points[i].point->from_table) throw;
+        points[i].refused = e.problems();
+      } catch (const InternalError& e) {
+        throw InternalError(fmt::format("{} (scenario {}, point \"{}\" of {})", e.what(),
+                                        scenario.hash, points[i].point->id,
+                                        scenario.file.string()));
+      }
     if (progress) progress->done(true);
   });
-
+  leave_out_refused(families, points, rows);
   return assemble(families, std::move(rows));
 }
 

@@ -48,9 +48,11 @@ struct ValidationPoint {
   const scenarios::PublishedFamily* family;
   const scenarios::PublishedPoint* point;
   scenarios::Scenario scenario;
+  std::vector<Problem> refused{};  // why a row of a table is no run
 };
 
-// Every point of the families, read. UserError with every problem, metrics' names included.
+// Every point of the families, read. UserError with every problem, metrics' names included, but for
+// rows of tables, of which some may be refused.
 std::vector<ValidationPoint> read_points(std::span<const scenarios::PublishedFamily> families,
                                          scenarios::InputFiles& files);
 
@@ -59,7 +61,9 @@ std::vector<ValidationRow> rows_of(const ValidationPoint& point, const results::
 Validation assemble(std::span<const scenarios::PublishedFamily> families,
                     std::vector<std::vector<ValidationRow>> rows_by_point);
 
-Validation validate(std::span<const scenarios::PublishedFamily> families,
+// Rows of tables that cannot be read or planned are moved from their family's points to what it
+// leaves out; UserError if that leaves none.
+Validation validate(std::vector<scenarios::PublishedFamily>& families,
                     Progress* progress = nullptr);
 
 // A source's rows in figures.

@@ -6,7 +6,6 @@
 #include <map>
 #include <system_error>
 
-#include "scenarios/families/published_csv.hpp"
 #include "scenarios/tree/merge.hpp"
 #include "scenarios/tree/problems.hpp"
 #include "scenarios/tree/quantity.hpp"
@@ -214,17 +213,16 @@ class FamilyReader {
       return problems_.add(mapping.position, "points.csv",
                            fmt::format("found {} and {}; say which with points.csv=PATH",
                                        files[0].string(), files[1].string()));
-    const CsvPoints found = read_csv_points(map, files.front(), problems_);
+    CsvPoints found = read_csv_points(map, files.front(), problems_);
     for (const CsvPoint& point : found.points) {
       std::vector<const Node*> changes{&point.set};
       for (const Node& change : point.changes) changes.push_back(&change);
       add_point(ids_.contains(point.id) ? fmt::format("{} (line {})", point.id, point.position.line)
                                         : point.id,
                 point.position, changes, point.published);
+      out_.points.back().from_table = true;
     }
-    for (std::size_t i = 0; i < found.left_out.size(); ++i)
-      if (found.left_out[i] > 0)
-        out_.left_out.push_back({map.leave_out[i].because, found.left_out[i]});
+    out_.left_out = std::move(found.left_out);
   }
 
   PublishedFamily& out_;

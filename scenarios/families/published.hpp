@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/families/published_csv.hpp"
 #include "scenarios/tree/node.hpp"
 
 namespace mllmsim::scenarios {
@@ -34,17 +35,12 @@ struct PublishedPoint {
   std::vector<PublishedFigure> figures;
   std::optional<std::size_t> speedup_over;  // index of the point it is compared with
   bool sensitivity = false;                 // one of the runs of the sensitivity table
+  bool from_table = false;                  // a row of a CSV file
 };
 
 // Limits of |relative error| over a family's rows; absent: none stated.
 struct PublishedTarget {
   std::optional<double> median, mean, largest;
-};
-
-// Rows of a family's CSV file that no run can stand for.
-struct LeftOut {
-  std::string because;
-  std::size_t rows = 0;
 };
 
 struct PublishedFamily {

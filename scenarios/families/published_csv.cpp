@@ -64,6 +64,9 @@ std::string expand(const std::string& pattern, Replace replace) {
   return out;
 }
 
+// Beyond it doubles skip whole numbers.
+constexpr double kLargestWhole = 1e15;
+
 bool is_argument(const std::string& column) { return column.starts_with("--"); }
 
 std::vector<std::string> columns_of(const CsvMapping& mapping) {
@@ -121,8 +124,14 @@ class RowCells {
   Node missing_;
 };
 
-// A cell's text as the value it stands for; a scaled one must be a number, and stays whole if it
-// is.
+// What the map of a cell has for a text, or for all others ("*").
+const Node* mapped(const CsvCell& cell, const std::string& text) {
+  auto it = cell.map.find(text);
+  if (it == cell.map.end()) it = cell.map.find("*");
+  return it == cell.map.end() ? nullptr : &it->second;
+}
+
+// A cell's text as the value it stands for; a scaled one must be a number.
 bool value_of(const CsvCell& cell, const Node& text, Node& out, Problems& problems) {
   const auto& written = text.as<std::string>();
   const auto wrong = [&](const std::string& expected) {
@@ -135,17 +144,7 @@ bool value_of(const CsvCell& cell, const Node& text, Node& out, Problems& proble
     out.position = text.position;
     return true;
   }
-  if (cell.mapped) {
-    const auto it = cell.map.find(written);
-    if (it == cell.map.end()) {
-      std::vector<std::string> names;
-      for (const auto& [name, value] : cell.map) names.push_back(name);
-      return wrong(one_of(names));
-    }
-    out.value = it->second.value;
-  } else {
-    out = parse_value(written, text.position);
-  }
+  out = cell.mapped ? *mapped(cell, written) : parse_value(written, text.position);
   out.position = text.position;
   if (written.empty()) return wrong("a value");
   if (!cell.scaled) return true;
@@ -153,8 +152,7 @@ bool value_of(const CsvCell& cell, const Node& text, Node& out, Problems& proble
   const double number =
       (out.is<double>() ? out.as<double>() : static_cast<double>(out.as<std::int64_t>())) *
       cell.times;
-  const bool whole = out.is<std::int64_t>() && number == std::round(number);
-  if (whole)
+  if (number == std::round(number) && std::abs(number) < kLargestWhole)
     out.value = static_cast<std::int64_t>(number);
   else
     out.value = number;
@@ -175,17 +173,45 @@ void read_rules(const Node* list, const char* key, Problems& problems,
   }
 }
 
+// The first cell of a row that its map does not have.
+const CsvCell* unmapped(const CsvMapping& mapping, const CellText& text) {
+  for (const auto* list : {&mapping.set, &mapping.published})
+    for (const CsvCell& cell : *list) {
+      const std::string& written = text(cell.column);
+      if (!cell.mapped || mapped(cell, written) || (written.empty() && cell.missing)) continue;
+      if (std::ranges::find(cell.none, written) == cell.none.end()) return &cell;
+    }
+  return nullptr;
+}
+
+std::string expected_instead(const CsvCell& cell, const std::string& written) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : cell.map) names.push_back(name);
+  return fmt::format("expected {}, found \"{}\"", one_of(names), written);
+}
+
+void leave_out(const std::string& because, CsvPoints& out) {
+  for (LeftOut& rows : out.left_out)
+    if (rows.because == because) {
+      ++rows.rows;
+      return;
+    }
+  out.left_out.push_back({because, 1});
+}
+
 void read_row(const CsvMapping& mapping, const RowCells& cells, const CsvRow& row, CsvPoints& out,
-              Problems& problems) {
+              Problems& not_mapped, Problems& problems) {
   const CellText text = [&](const std::string& column) -> const std::string& {
     return cells.text(column);
   };
   if (!mapping.where.holds(text)) return;
-  for (std::size_t i = 0; i < mapping.leave_out.size(); ++i)
-    if (mapping.leave_out[i].where.holds(text)) {
-      ++out.left_out[i];
-      return;
-    }
+  for (const CsvLeftOut& rows : mapping.leave_out)
+    if (rows.where.holds(text)) return leave_out(rows.because, out);
+  if (const CsvCell* cell = unmapped(mapping, text)) {
+    const std::string because = expected_instead(*cell, text(cell->column));
+    not_mapped.add(cells[cell->column].position, cell->column, because);
+    return leave_out(fmt::format("{}: {}", cell->column, because), out);
+  }
   CsvPoint point;
   point.position = point.set.position = point.published.position = row.position;
   point.id = expand(mapping.id, text);
@@ -239,12 +265,15 @@ CsvMapping read_csv_mapping(const Node& table, Problems& problems) {
 CsvPoints read_csv_points(const CsvMapping& mapping, const std::filesystem::path& file,
                           Problems& problems) {
   CsvPoints out;
-  out.left_out.resize(mapping.leave_out.size());
-  CsvTable table;
+  for (const CsvLeftOut& rows : mapping.leave_out) out.left_out.push_back({rows.because, 0});
   try {
-    table = parse_csv(read_file(file, kSmallFile), file.string(), columns_of(mapping));
+    const CsvTable table =
+        parse_csv(read_file(file, kSmallFile), file.string(), columns_of(mapping));
+    Problems not_mapped;
     for (const CsvRow& row : table.rows)
-      read_row(mapping, RowCells(mapping, table, row), row, out, problems);
+      read_row(mapping, RowCells(mapping, table, row), row, out, not_mapped, problems);
+    if (out.points.empty()) not_mapped.throw_if_any();
+    std::erase_if(out.left_out, [](const LeftOut& rows) { return rows.rows == 0; });
   } catch (const UserError& e) {
     problems.add(e);
   }

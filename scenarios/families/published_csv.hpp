@@ -9,6 +9,7 @@
 //   parallelism.micro_batch_size = "MicroBatchSize"        the column's cell as it is
 //   model.llm.intermediate_size = { column = "d_model", times = 4 }
 //   recompute = { column = "Activation_Checkpointing", map = { True = "full", False = "none" } }
+//   parallelism.sequence_parallel = { column = "tp", map = { 1 = false, "*" = true } }   others
 //   parallelism.tensor_model_parallel_size = { column = "--tp", missing = 1 }
 //   [points.published]
 //   iteration_s = { column = "iteration time (ms)", times = 1e-3 }
@@ -19,6 +20,9 @@
 //   [[points.leave_out]]                                   rows that no run can stand for
 //   where = { Model = ["moe", "t5"] }
 //   because = "no such model kind"
+//
+// A row with a cell that its map does not have is left out as well, and that is told; if none is
+// left, that is an error. What `times` makes whole is a whole number ("8192.0" times 1 is 8192).
 //
 // With `json = "column"` that column holds arguments as a JSON object: columns that begin with --
 // are its members, empty where it has none.
@@ -73,9 +77,15 @@ struct CsvPoint {
   std::vector<Node> changes;  // over `set`, in order
 };
 
+// Rows that no run can stand for.
+struct LeftOut {
+  std::string because;
+  std::size_t rows = 0;
+};
+
 struct CsvPoints {
   std::vector<CsvPoint> points;
-  std::vector<std::size_t> left_out;  // rows, by the mapping's leave_out
+  std::vector<LeftOut> left_out;  // by leave_out, in its order, then by cells that no map has
 };
 
 CsvMapping read_csv_mapping(const Node& table, Problems& problems);

@@ -253,7 +253,7 @@ class Reading {
     ConfigObject& text_config = inner ? *inner : whole_;
     PartTable llm = read_text_model(text_config, family ? family->text_type : "");
     if (inner) tie(llm);
-    name(llm, text_config, inner ? family->text_type : type_);
+    name(llm, text_config, inner && family ? family->text_type : type_);
     if (family) model.set("encoders", encoders(*family, llm.number("hidden_size")));
     name(model, whole_, type_);
     model.set("llm", llm.take());

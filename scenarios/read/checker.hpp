@@ -19,6 +19,7 @@ class Checker {
 
   void batch() const;
   void schedule() const;
+  void micro_batch_groups() const;
   void size() const;
   void given_times() const;
   void layers() const;

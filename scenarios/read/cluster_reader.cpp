@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "scenarios/tree/toml_reader.hpp"
 
 namespace mllmsim::scenarios {
@@ -27,6 +29,20 @@ void check_topology(const ClusterSpec& c, TableReader& reader) {
                    "expected 1, as flows meet on spines that are told one by one (spines > 1)");
 }
 
+// GPUs in the place of nodes: whole nodes, or some GPUs of one. A base's nodes give way.
+void read_gpus(TableReader& reader, ClusterSpec& c) {
+  int gpus = 0;
+  if (!reader.read("gpus", gpus, {1, 1e8})) return;
+  if (const Node* at = reader.find("gpus"), *nodes = reader.find("nodes");
+      nodes && nodes->position.file.str() == at->position.file.str())
+    reader.problem("gpus", "nodes says how many as well: give one of the two");
+  if (gpus % c.gpus_per_node != 0 && gpus > c.gpus_per_node)
+    return reader.problem(
+        "gpus", fmt::format("expected whole nodes of {} GPUs, found {}", c.gpus_per_node, gpus));
+  c.gpus_per_node = std::min(c.gpus_per_node, gpus);
+  c.nodes = gpus / c.gpus_per_node;
+}
+
 }  // namespace
 
 ClusterSpec read_cluster(const Node& table, const std::string& key, Problems& problems) {
@@ -40,6 +56,7 @@ ClusterSpec read_cluster(const Node& table, const std::string& key, Problems& pr
   reader.read("calibration", c.calibration);
   reader.read("nodes", c.nodes, kNodes);
   reader.require("gpus_per_node", c.gpus_per_node, kPerNode);
+  read_gpus(reader, c);
   reader.require("gpu_memory", c.gpu_memory);
   if (reader.require("nvlink_bandwidth", c.nvlink_bandwidth))
     c.nvlink_bandwidth = c.nvlink_bandwidth / 2.;

@@ -29,16 +29,36 @@ void Checker::schedule() const {
     if (pp == 1)
       add("parallelism.virtual_pipeline_stages",
           "the interleaved schedule needs pipeline_model_parallel_size above 1");
+    else if (p.microbatch_group_size_per_virtual_pipeline_stage > 0)
+      micro_batch_groups();
     else if (p.micro_batches() % pp != 0 && !packs_decide())
       add("parallelism.virtual_pipeline_stages",
           fmt::format("the interleaved schedule needs a multiple of pipeline_model_parallel_size "
                       "{} micro-batches, found {}",
                       pp, p.micro_batches()));
+  } else if (p.microbatch_group_size_per_virtual_pipeline_stage > 0) {
+    add("parallelism.microbatch_group_size_per_virtual_pipeline_stage",
+        "needs virtual_pipeline_stages above 1");
   }
   const std::size_t recomputed = job_.recompute.layers_per_stage.size();
   if (recomputed != 0 && recomputed != static_cast<std::size_t>(pp))
     add("recompute.layers_per_stage",
         fmt::format("expected {} numbers, one per pipeline stage, found {}", pp, recomputed));
+}
+
+void Checker::micro_batch_groups() const {
+  const Parallelism& p = job_.parallelism;
+  const std::int64_t group = p.microbatch_group_size_per_virtual_pipeline_stage;
+  const int pp = p.pipeline_model_parallel_size;
+  if (group > pp && !job_.software.overlap_p2p)
+    return add("parallelism.microbatch_group_size_per_virtual_pipeline_stage",
+               "groups larger than pipeline_model_parallel_size need software.overlap_p2p: ranks "
+               "that exchange in turns would wait for each other for ever");
+  if (packs_decide() ? group >= pp : can_be_grouped(p.micro_batches(), group, pp)) return;
+  add("parallelism.microbatch_group_size_per_virtual_pipeline_stage",
+      fmt::format("expected from pipeline_model_parallel_size {} to the {} micro-batches of a "
+                  "pipeline, the last group none or as many as {}; found {}",
+                  pp, p.micro_batches(), pp, group));
 }
 
 // How many micro-batches a step has is then chosen by the samples in packs.

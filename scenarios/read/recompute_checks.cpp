@@ -57,7 +57,6 @@ void Checker::precision() const {
       add("precision",
           fmt::format("{} is not modelled for {}; bf16 is", name_of(precision.format), what));
   };
-  refuse(any_llm_block([](const Transformer& t) { return t.adapters.lora_rank > 0; }), "adapters");
   refuse(any_llm_block([](const Transformer& t) { return t.cross_attention; }), "cross-attention");
   const std::int64_t block = precision.format == NumberFormat::fp8         ? 16
                              : precision.format == NumberFormat::fp8_block ? 128

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "scenarios/data_sets/data_lengths.hpp"
 #include "scenarios/data_sets/data_media.hpp"
@@ -78,6 +79,22 @@ void read_schedule(TableReader& reader, const Parallelism& p) {
                              name));
 }
 
+// Megatron-FSDP's name for what is sharded (--data-parallel-sharding-strategy).
+void read_sharding_strategy(TableReader& reader, Parallelism& p) {
+  constexpr std::array<std::string_view, 4> kStages{"no_shard", "optim", "optim_grads",
+                                                    "optim_grads_params"};
+  const char* key = "data_parallel_sharding_strategy";
+  std::string name;
+  if (!reader.read(key, name)) return;
+  const auto found = std::ranges::find(kStages, name);
+  if (found == kStages.end())
+    return reader.problem(key, fmt::format("expected \"no_shard\", \"optim\", \"optim_grads\" or "
+                                           "\"optim_grads_params\", found \"{}\"",
+                                           name.substr(0, 60)));
+  if (reader.has("zero_stage")) return reader.problem(key, "give either this or zero_stage");
+  p.zero_stage = static_cast<int>(found - kStages.begin());
+}
+
 }  // namespace
 
 WrittenParallelism read_parallelism(const Node& table, Problems& problems) {
@@ -87,6 +104,8 @@ WrittenParallelism read_parallelism(const Node& table, Problems& problems) {
   reader.read("tensor_model_parallel_size", p.tensor_model_parallel_size);
   reader.read("pipeline_model_parallel_size", p.pipeline_model_parallel_size);
   reader.read("virtual_pipeline_stages", p.virtual_pipeline_stages, {1, 10'000});
+  reader.read("microbatch_group_size_per_virtual_pipeline_stage",
+              p.microbatch_group_size_per_virtual_pipeline_stage, {1, 1'000'000});
   int dp = 0;
   if (reader.read("data_parallel_size", dp)) out.data_parallel_size = dp;
   std::int64_t layers = 0;
@@ -104,11 +123,18 @@ WrittenParallelism read_parallelism(const Node& table, Problems& problems) {
   reader.read("expert_tensor_parallel_size", p.expert_tensor_parallel_size);
   if (reader.read("zero_stage", p.zero_stage, {0, 1000}) && p.zero_stage > 3)
     reader.problem("zero_stage", fmt::format("expected 0, 1, 2 or 3, found {}", p.zero_stage));
+  read_sharding_strategy(reader, p);
   reader.read("data_parallel_replicate_degree", p.data_parallel_replicate_degree);
   reader.read("reshard_after_forward", p.reshard_after_forward);
   reader.read("zero_hpz_partition_size", p.zero_hpz_partition_size);
   reader.read("micro_batch_size", p.micro_batch_size, {1, 1e4});
-  reader.require("global_batch_size", p.global_batch_size, kBatch);
+  std::int64_t steps = 0;
+  if (reader.read("gradient_accumulation_steps", steps, kBatch))
+    out.gradient_accumulation_steps = steps;
+  else
+    reader.require("global_batch_size", p.global_batch_size, kBatch);
+  if (reader.has("gradient_accumulation_steps") && reader.has("global_batch_size"))
+    reader.problem("gradient_accumulation_steps", "give either this or global_batch_size");
   return out;
 }
 

@@ -19,6 +19,7 @@ struct WrittenParallelism {
   Parallelism sizes;
   std::optional<int> data_parallel_size;
   std::optional<std::int64_t> layers_per_virtual_stage;
+  std::optional<std::int64_t> gradient_accumulation_steps;  // in the place of the global batch
 };
 
 WrittenParallelism read_parallelism(const Node& table, Problems& problems);

@@ -163,6 +163,10 @@ class RunReader {
           fmt::format("expected {} GPUs / (tp x {}pp) = {}, found {}", gpus,
                       written.sizes.context_parallel_size == 1 ? "" : "cp x ",
                       job_.parallelism.data_parallel_size, *written.data_parallel_size));
+    if (written.gradient_accumulation_steps)
+      job_.parallelism.global_batch_size = *written.gradient_accumulation_steps *
+                                           job_.parallelism.micro_batch_size *
+                                           job_.parallelism.data_parallel_size;
     if (job_.given_times && job_.data.samples == 0)  // one step, unless the run says more
       job_.data.samples = static_cast<double>(job_.parallelism.global_batch_size);
   }

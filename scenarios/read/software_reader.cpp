@@ -89,6 +89,10 @@ void each_field(Software& s, F field) {
   field("moe_token_dispatcher", s.moe_token_dispatcher,
         "assumption: Megatron's --moe-token-dispatcher-type alltoall; its default, allgather, is "
         "for tests");
+  field("moe_hybridep_num_sms", s.moe_hybridep_num_sms,
+        "documented: Megatron's --moe-hybridep-num-sms", Range{1, 256});
+  field("moe_router_fusion", s.moe_router_fusion,
+        "documented: Megatron, off unless --moe-router-fusion");
   field("moe_load_imbalance", s.moe_load_imbalance,
         "assumption: balanced, as a router's auxiliary loss aims for", Range{1, 1e4});
   field("moe_expert_capacity_factor", s.moe_expert_capacity_factor,
@@ -155,6 +159,12 @@ void each_field(Software& s, F field) {
         "code: Megatron, unless --no-gradient-accumulation-fusion", kBytes);
   field("grads_start_empty", s.grads_start_empty,
         "code: Megatron keeps its main gradients and zeroes them");
+  field("grad_reduce_passes", s.grad_reduce_passes,
+        "code: Megatron's DDP scales its buckets in place before it reduces them "
+        "(distributed/param_and_grad_buffer.py)",
+        Range{0, 64});
+  field("copy_gathered_parameters", s.copy_gathered_parameters,
+        "code: since Megatron-Core 0.6 parameters are views of the buffer that is gathered");
   field("clip_grad", s.clip_grad, "code: Megatron's --clip-grad is 1.0 unless told otherwise");
   field("cpu_offloading_num_layers", s.cpu_offloading_num_layers,
         "code: Megatron-Core's cpu_offloading is off", Range{0, 1e6});

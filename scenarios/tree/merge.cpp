@@ -31,6 +31,13 @@ struct Override {
   std::size_t depth() const { return names_strategy() ? 1 : path.size(); }
 };
 
+// Two ways to say one thing: the one that is set later counts.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kAlternatives{
+    {{"cluster.nodes", "cluster.gpus"},
+     {"parallelism.global_batch_size", "parallelism.gradient_accumulation_steps"}}};
+
+std::string last_name(std::string_view key) { return std::string(key.substr(key.rfind('.') + 1)); }
+
 // A data set brings its own samples: what the file says of uniform ones gives way.
 void drop_uniform_samples(Node::Table& data) {
   for (const char* key : {"samples", "tokens", "tokens_per_sample", "tiles_per_sample"}) {
@@ -80,6 +87,10 @@ void assign(Node& at, const std::string& last, const Override& o, Problems& prob
   }
   if (o.names_strategy() && !(old && old->value == o.value.value)) table.clear();
   if (o.key == "data.set") drop_uniform_samples(table);
+  for (const auto& [one, other] : kAlternatives) {
+    if (o.key == one) table.erase(last_name(other));
+    if (o.key == other) table.erase(last_name(one));
+  }
   table[last] = o.value;
 }
 

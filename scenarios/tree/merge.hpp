@@ -16,8 +16,9 @@ Node merged(Node base, Node over);
 // keys first, so their order does not matter. Where the file has only a name, a deeper key turns it
 // into a table: over `cluster = "x"`, cluster.nodes=4 gives { base = "x", nodes = 4 }. Naming
 // another model or cluster keeps the run's other changes to it; naming another strategy drops the
-// options of the one before; data.set replaces uniform samples. tp, pp, vpp, dp, mbs and gbs stand
-// for their keys of parallelism.
+// options of the one before; data.set replaces uniform samples, cluster.gpus the nodes and
+// gradient_accumulation_steps the global batch, and the other way round. tp, pp, vpp, dp, mbs and
+// gbs stand for their keys of parallelism.
 void apply_overrides(Node& run, const std::vector<std::string>& overrides, Problems& problems);
 
 // What tp, pp, vpp, dp, mbs and gbs stand for; any other key as it is.

@@ -13,7 +13,7 @@ namespace mllmsim::scenarios {
 namespace {
 
 // As Megatron, DeepSpeed, Hugging Face's trainer and torchrun call them, or without their table.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 54> kElsewhere{{
+constexpr auto kElsewhere = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"seq_length", "data.tokens_per_sample"},
     {"seq_len", "data.tokens_per_sample"},
     {"sequence_length", "data.tokens_per_sample"},
@@ -33,8 +33,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 54> kElsewhe
     {"nodes", "cluster.nodes"},
     {"num_nodes", "cluster.nodes"},
     {"nnodes", "cluster.nodes"},
-    {"gpus", "cluster.nodes"},
-    {"num_gpus", "cluster.nodes"},
+    {"gpus", "cluster.gpus"},
+    {"num_gpus", "cluster.gpus"},
     {"world_size", "cluster.nodes"},
     {"gpus_per_node", "cluster.gpus_per_node"},
     {"gpu_memory", "cluster.gpu_memory"},
@@ -51,9 +51,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 54> kElsewhe
     {"zero", "parallelism.zero_stage"},
     {"zero_stage", "parallelism.zero_stage"},
     {"use_distributed_optimizer", "parallelism.zero_stage"},
+    {"use_megatron_fsdp", "parallelism.data_parallel_sharding_strategy"},
     {"batch_size", "parallelism.global_batch_size"},
     {"train_batch_size", "parallelism.global_batch_size"},
     {"global_batch_size", "parallelism.global_batch_size"},
+    {"gradient_accumulation_steps", "parallelism.gradient_accumulation_steps"},
     {"micro_batch", "parallelism.micro_batch_size"},
     {"micro_batch_size", "parallelism.micro_batch_size"},
     {"per_device_train_batch_size", "parallelism.micro_batch_size"},
@@ -68,7 +70,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 54> kElsewhe
     {"fp8", "precision"},
     {"gpu", "cluster"},
     {"hardware", "cluster"},
-}};
+});
 
 }  // namespace
 

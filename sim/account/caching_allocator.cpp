@@ -15,6 +15,7 @@ constexpr std::int64_t kSmallSegment = 2 * kMiB;               // kSmallBuffer
 constexpr std::int64_t kLargeSegment = 20 * kMiB;              // kLargeBuffer
 constexpr std::int64_t kOwnSegment = 10 * kMiB;                // kMinLargeAlloc
 constexpr std::int64_t kOwnSegmentRound = 2 * kMiB;            // kRoundLarge
+constexpr std::int64_t kFewTensors = 6;                        // not worth a pass over a pool
 constexpr std::int64_t kAddressSpace = std::int64_t{1} << 50;  // of an expandable segment
 
 std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
@@ -51,7 +52,10 @@ std::optional<CachingAllocator::Block> CachingAllocator::allocate(Bytes request)
       release_unused();
       block = new_segment(size, small);
     }
-    if (block == kNone) return std::nullopt;
+    if (block == kNone) {
+      refused_ = request;
+      return std::nullopt;
+    }
   }
   if (should_split(nodes_[block], size)) split(block, size);
   nodes_[block].used = true;
@@ -71,77 +75,171 @@ void CachingAllocator::free(Block block) {
 CachingAllocator::Block CachingAllocator::find(std::int64_t size, bool small) {
   Pool& pool = pool_of(small);
   if (settings_.expandable_segments) return find_with_room(pool, size);
-  const Pool::Place at = pool.lower_bound({size, -1, 0});
-  const FreeBlock best = or_latest(at == Pool::end() ? FreeBlock{} : pool[at], size, small);
-  if (best.block == kNone) return kNone;
+  const std::size_t at = pool.lower_bound({size, -1, 0});
+  if (at == pool.size()) return kNone;
+  const FreeBlock best = pool[at];
   if (size < split_below_ && best.size >= split_below_) return kNone;
   if (size >= split_below_ && best.size >= size + kLargeSegment) return kNone;
-  if (best.block == latest_)
-    latest_ = kNone;
-  else
-    pool.erase(at);
+  pool.erase(at);
   return best.block;
 }
 
-// The latest one, if it is large enough and a better fit than the best in its pool.
-FreeBlock CachingAllocator::or_latest(const FreeBlock& best, std::int64_t size, bool small) const {
-  if (latest_ == kNone || nodes_[latest_].small != small || nodes_[latest_].size < size)
-    return best;
-  const FreeBlock latest{nodes_[latest_].size, nodes_[latest_].address, latest_};
-  return best.block == kNone || latest < best ? latest : best;
+bool CachingAllocator::plain() const {
+  return !settings_.expandable_segments && settings_.max_split_size.value == 0 &&
+         settings_.garbage_collection_threshold == 0;
 }
 
-// The smallest free block that is large enough for the smallest request is the best fit of all of
-// them, if it is large enough for all: others are larger, and it only gets smaller.
-bool CachingAllocator::allocate_together(const TensorsTogether& tensors, std::int64_t times,
+bool CachingAllocator::allocate_together(const std::vector<Bytes>& tensors, int times,
                                          std::vector<Block>& into) {
-  if (settings_.expandable_segments || settings_.max_split_size.value > 0 ||
-      settings_.garbage_collection_threshold > 0)
-    return false;
-  const TensorsTogether::Pool* const wanted[2] = {&tensors.large, &tensors.small};
-  Block from[2]{kNone, kNone};
-  for (const bool small : {false, true}) {
-    const TensorsTogether::Pool& of = *wanted[small ? 1 : 0];
-    if (of.total == 0) continue;
-    const Pool::Place at = pool_of(small).lower_bound({of.smallest, -1, 0});
-    const FreeBlock best =
-        or_latest(at == Pool::end() ? FreeBlock{} : pool_of(small)[at], of.smallest, small);
-    const std::int64_t rest = best.size - times * of.total;
-    if (best.block == kNone || rest < (small ? kRound : kSmallRequest + 1)) return false;
-    from[small ? 1 : 0] = best.block;
+  const auto all = times * static_cast<std::int64_t>(tensors.size());
+  if (all < kFewTensors || !plain()) return allocate_each(tensors, 0, all, into);
+  begin_runs(tensors);
+  std::int64_t done = 0;
+  for (bool found = true; found && done < all;) {
+    const Request& request = requests_[static_cast<std::size_t>(done) % tensors.size()];
+    found = request.size == 0 || take(request, into);
+    if (found) ++done;
   }
-  for (const bool small : {false, true}) {
-    const Block block = from[small ? 1 : 0];
-    if (block == kNone) continue;
-    erase(block);
-    split(block, times * wanted[small ? 1 : 0]->total);
-    nodes_[block].used = true;
-    allocated_ += nodes_[block].size;
-    into.push_back(block);
+  end_runs();
+  return allocate_each(tensors, done, all, into);
+}
+
+bool CachingAllocator::allocate_each(const std::vector<Bytes>& tensors, std::int64_t first,
+                                     std::int64_t end, std::vector<Block>& into) {
+  for (std::int64_t i = first; i < end; ++i) {
+    const Bytes bytes = tensors[static_cast<std::size_t>(i) % tensors.size()];
+    if (bytes.value <= 0) continue;
+    const std::optional<Block> block = allocate(bytes);
+    if (!block) return false;
+    into.push_back(*block);
   }
-  peak_allocated_ = std::max(peak_allocated_, allocated_);
   return true;
 }
 
-void TensorsTogether::add(Bytes request) {
+void CachingAllocator::begin_runs(const std::vector<Bytes>& tensors) {
+  requests_.clear();
+  for (const Bytes bytes : tensors) {
+    const std::int64_t size = round_up(std::max(bytes.value, std::int64_t{0}), kRound);
+    requests_.push_back({size, size <= kSmallRequest, 0});
+    if (size > 0) runs_[requests_.back().small ? 1 : 0].add_size(size);
+  }
+  for (const bool small : {false, true}) runs_[small ? 1 : 0].begin(pool_of(small));
+  for (Request& r : requests_)
+    if (r.size > 0) r.size_class = runs_[r.small ? 1 : 0].class_of(r.size);
+}
+
+// What follows a block of this run in memory joins it.
+bool CachingAllocator::take(const Request& request, std::vector<Block>& into) {
+  BestFitRun& run = runs_[request.small ? 1 : 0];
+  BestFitRun::Taken taken;
+  if (!run.take(request.size_class, taken)) return false;
+  const Block block = taken.block.block;
+  const std::int64_t rest = taken.block.size - request.size;
+  const bool cuts = should_split(nodes_[block], request.size);
+  allocated_ += cuts ? request.size : taken.block.size;
+  if (taken.rest) {
+    const Block before = nodes_[block].previous;
+    if (!cuts) {
+      absorb(before, block);
+      return true;
+    }
+    nodes_[before].size += request.size;
+    nodes_[block].address += request.size;
+    nodes_[block].size = rest;
+    run.give_back({rest, nodes_[block].address, block});
+    return true;
+  }
+  nodes_[block].used = true;
+  into.push_back(block);
+  if (!cuts) return true;
+  const Block other = cut(block, request.size);
+  nodes_[other].used = false;
+  run.give_back({rest, nodes_[other].address, other});
+  return true;
+}
+
+void CachingAllocator::end_runs() {
+  for (const bool small : {false, true}) runs_[small ? 1 : 0].end(pool_of(small));
+  peak_allocated_ = std::max(peak_allocated_, allocated_);
+}
+
+void CachingAllocator::free_together(const Block* first, const Block* end) {
+  if (end - first < kFewTensors || !plain()) {
+    std::for_each(first, end, [&](Block block) { free(block); });
+    return;
+  }
+  for (const Block* b = first; b != end; ++b) {
+    nodes_[*b].used = false;
+    nodes_[*b].fresh = true;
+    allocated_ -= nodes_[*b].size;
+  }
+  for (const Block* b = first; b != end; ++b)
+    if (nodes_[*b].fresh) collect_fresh(*b);
+  for (const bool small : {false, true}) {
+    std::vector<FreeBlock>& freed = freed_[small ? 1 : 0];
+    std::sort(freed.begin(), freed.end());
+    for (const FreeBlock& f : freed) nodes_[f.block].fresh = false;
+    pool_of(small).change(freed);
+    freed.clear();
+  }
+}
+
+// With its free neighbours; what is fresh before it takes it along when its turn comes.
+void CachingAllocator::collect_fresh(Block block) {
+  const auto free_neighbour = [&](Block b) {
+    if (b == kNone || nodes_[b].used) return false;
+    const Node& n = nodes_[b];
+    if (!n.fresh) pool_of(n.small).leaves(b);
+    return true;
+  };
+  while (free_neighbour(nodes_[block].next)) absorb(block, nodes_[block].next);
+  Block before = nodes_[block].previous;
+  if (before != kNone && !nodes_[before].fresh && free_neighbour(before)) {
+    absorb(before, block);
+    nodes_[before].fresh = true;
+    block = before;
+    before = nodes_[block].previous;
+  }
+  if (before != kNone && nodes_[before].fresh) return;
+  const Node& n = nodes_[block];
+  freed_[n.small ? 1 : 0].push_back({n.size, n.address, block});
+}
+
+// A request finds a block if there are as many large enough ones as tensors at a time: each of
+// them is in no more than one. Freed again, they leave what was free before.
+bool CachingAllocator::unchanged_by(const PassingTensors& tensors) const {
+  if (!plain()) return false;
+  std::int64_t most = 0, largest = 0;
+  for (const bool small : {false, true}) {
+    const PassingTensors::OfPool& of = tensors.pools_[small ? 1 : 0];
+    const auto count = std::min(static_cast<std::size_t>(of.count), tensors.at_once_);
+    const Pool& pool = pool_of(small);
+    if (pool.size() < count || (count > 0 && pool[pool.size() - count].size < of.largest))
+      return false;
+    most += static_cast<std::int64_t>(count);
+    largest = std::max(largest, of.largest);
+  }
+  return allocated_ + std::min(tensors.bytes_, most * largest) + most * kSmallRequest <=
+         peak_allocated_;
+}
+
+void PassingTensors::add(Bytes request) {
   if (request.value <= 0) return;
   const std::int64_t size = round_up(request.value, kRound);
-  Pool& pool = size <= kSmallRequest ? small : large;
-  pool.smallest = pool.total == 0 ? size : std::min(pool.smallest, size);
-  pool.total += size;
+  OfPool& pool = pools_[size <= kSmallRequest ? 1 : 0];
+  pool.largest = std::max(pool.largest, size);
+  ++pool.count;
+  bytes_ += size;
 }
 
 CachingAllocator::Block CachingAllocator::find_with_room(Pool& pool, std::int64_t size) {
-  store_latest();
-  Pool::Place at = pool.lower_bound({size, -1, 0});
-  if (at == Pool::end()) return kNone;
+  std::size_t at = pool.lower_bound({size, -1, 0});
+  if (at == pool.size()) return kNone;
   const auto with_room = [&](const FreeBlock& f) {
     const Block next = nodes_[f.block].next;
     return f.size + (next != kNone && !nodes_[next].mapped ? nodes_[next].size : 0);
   };
-  for (Pool::Place next = pool.next(at);
-       next != Pool::end() && with_room(pool[next]) < with_room(pool[at]); next = pool.next(at))
-    at = next;
+  while (at + 1 < pool.size() && with_room(pool[at + 1]) < with_room(pool[at])) ++at;
   const Block block = pool[at].block;
   pool.erase(at);
   return block;
@@ -153,7 +251,8 @@ bool CachingAllocator::should_split(const Node& block, std::int64_t size) const 
   return size < split_below_ && rest > kSmallRequest;
 }
 
-void CachingAllocator::split(Block block, std::int64_t size) {
+// What is behind so many bytes of a block, as a block of its own.
+CachingAllocator::Block CachingAllocator::cut(Block block, std::int64_t size) {
   Node rest = nodes_[block];
   rest.address += size;
   rest.size -= size;
@@ -162,7 +261,7 @@ void CachingAllocator::split(Block block, std::int64_t size) {
   if (rest.next != kNone) nodes_[rest.next].previous = other;
   nodes_[block].size = size;
   nodes_[block].next = other;
-  insert(other);
+  return other;
 }
 
 CachingAllocator::Block CachingAllocator::new_segment(std::int64_t size, bool small) {
@@ -264,31 +363,24 @@ void CachingAllocator::absorb(Block into, Block other) {
   a.size += b.size;
   a.next = b.next;
   if (b.next != kNone) nodes_[b.next].previous = into;
+  nodes_[other].fresh = false;
   unused_.push_back(other);
 }
 
 void CachingAllocator::insert(Block block) {
-  store_latest();
-  nodes_[block].free_since = searches_[nodes_[block].small ? 1 : 0];
-  latest_ = block;
-}
-
-void CachingAllocator::store_latest() {
-  if (latest_ == kNone) return;
-  const Node& n = nodes_[latest_];
-  pool_of(n.small).insert({n.size, n.address, latest_});
-  latest_ = kNone;
+  const Node& n = nodes_[block];
+  if (settings_.garbage_collection_threshold > 0) {
+    free_since_.resize(nodes_.size());
+    free_since_[block] = searches_[n.small ? 1 : 0];
+  }
+  pool_of(n.small).insert({n.size, n.address, block});
 }
 
 void CachingAllocator::erase(Block block) {
-  if (block == latest_) {
-    latest_ = kNone;
-    return;
-  }
   const Node& n = nodes_[block];
   Pool& pool = pool_of(n.small);
-  const Pool::Place at = pool.lower_bound({n.size, n.address, block});
-  check(at != Pool::end() && pool[at].block == block, "a free block is in its pool");
+  const std::size_t at = pool.lower_bound({n.size, n.address, block});
+  check(at < pool.size() && pool[at].block == block, "a free block is in its pool");
   pool.erase(at);
 }
 
@@ -333,11 +425,10 @@ void CachingAllocator::unmap(Block block) {
 // Oversized blocks that nobody uses: the smallest that is enough, or the largest together.
 bool CachingAllocator::release_large_enough(std::int64_t size, bool small) {
   if (settings_.max_split_size.value == 0 || settings_.expandable_segments) return false;
-  store_latest();
   Pool& pool = pool_of(small);
   const std::int64_t wanted = std::max(size, split_below_);
-  const Pool::Place at = pool.lower_bound({wanted, -1, 0});
-  if (at != Pool::end()) {
+  const std::size_t at = pool.lower_bound({wanted, -1, 0});
+  if (at < pool.size()) {
     release(pool[at].block);
     return true;
   }
@@ -350,9 +441,8 @@ bool CachingAllocator::release_large_enough(std::int64_t size, bool small) {
 }
 
 void CachingAllocator::release_unused() {
-  store_latest();
   for (Pool& pool : pools_) {
-    for (const FreeBlock& f : pool.all())  // releasing changes the pool
+    for (const FreeBlock& f : std::vector(pool.all()))  // releasing changes the pool
       if (settings_.expandable_segments)
         unmap(f.block);
       else if (nodes_[f.block].previous == kNone && nodes_[f.block].next == kNone)
@@ -364,12 +454,11 @@ void CachingAllocator::collect_garbage() {
   const auto threshold = static_cast<std::int64_t>(settings_.garbage_collection_threshold *
                                                    static_cast<double>(limit_));
   if (reserved_ <= threshold) return;
-  store_latest();
   const std::int64_t target = reserved_ - threshold;
   const auto whole = [&](const FreeBlock& f) {
     return nodes_[f.block].previous == kNone && nodes_[f.block].next == kNone;
   };
-  const auto age_of = [&](const FreeBlock& f) { return searches_[0] - nodes_[f.block].free_since; };
+  const auto age_of = [&](const FreeBlock& f) { return searches_[0] - free_since_[f.block]; };
   std::int64_t reclaimed = 0;
   for (bool freed = true; freed && reclaimed < target;) {
     freed = false;
@@ -399,6 +488,7 @@ CachingAllocator::Block CachingAllocator::make(const Node& node) {
 }
 
 void CachingAllocator::reserve(std::int64_t bytes) {
+  ++changes_;
   reserved_ += bytes;
   peak_reserved_ = std::max(peak_reserved_, reserved_);
 }

@@ -56,7 +56,7 @@ enum class Holding : std::uint8_t {
   optimizer,
   buckets,        // copies of gradients that collectives work on
   workspaces,     // of GEMM libraries
-  communicators,  // NCCL's buffers
+  communicators,  // NCCL's buffers, and those in which tp communication overlaps products
   context,        // CUDA's, with the kernels of all libraries
   reserve,
 };

@@ -56,38 +56,38 @@ std::string progress_bar(double fraction, const ProgressState& state) {
 Progress::Progress(std::FILE* out) : Progress(out, ::isatty(::fileno(out)) == 1) {}
 
 void Progress::begin(std::size_t total, std::string unit, double weight) {
-  total_ = total;
-  unit_ = std::move(unit);
-  weight_ = weight > 0 ? weight : static_cast<double>(total);
+  job_ = {.total = total,
+          .weight = weight > 0 ? weight : static_cast<double>(total),
+          .unit = std::move(unit)};
   started_ = shown_ = Clock::now();
 }
 
 void Progress::done(bool work) {
   const std::lock_guard lock(mutex_);
-  ++done_;
-  ++done_weight_;
-  worked_ += work;
-  worked_weight_ += work;
+  ++job_.done;
+  ++job_.done_weight;
+  job_.worked += work;
+  job_.worked_weight += work;
   show(false);
 }
 
 void Progress::done(double weight, std::string label) {
   const std::lock_guard lock(mutex_);
-  ++done_;
-  ++worked_;
-  done_weight_ += weight;
-  worked_weight_ += weight;
-  label_ = std::move(label);
+  ++job_.done;
+  ++job_.worked;
+  job_.done_weight += weight;
+  job_.worked_weight += weight;
+  job_.label = std::move(label);
   show(false);
 }
 
 void Progress::set(std::size_t done) {
   const std::lock_guard lock(mutex_);
-  if (done <= done_) return;
-  worked_ += done - done_;
-  worked_weight_ += static_cast<double>(done - done_);
-  done_ = done;
-  done_weight_ = static_cast<double>(done);
+  if (done <= job_.done) return;
+  job_.worked += done - job_.done;
+  job_.worked_weight += static_cast<double>(done - job_.done);
+  job_.done = done;
+  job_.done_weight = static_cast<double>(done);
   show(false);
 }
 
@@ -110,11 +110,12 @@ void Progress::show(bool last) {
   const auto now = Clock::now();
   if (now - started_ < patience_) return;
   const double elapsed = seconds(now - started_);
-  const double fraction = weight_ > 0 ? std::min(1.0, done_weight_ / weight_) : 1;
-  ProgressState state{done_, total_, 0, 0, unit_, label_};
-  if (worked_weight_ > 0 && elapsed > 0) {
-    state.per_second = static_cast<double>(worked_) / elapsed;
-    state.seconds_left = std::max(0.0, weight_ - done_weight_) * elapsed / worked_weight_;
+  const double fraction = job_.weight > 0 ? std::min(1.0, job_.done_weight / job_.weight) : 1;
+  ProgressState state{job_.done, job_.total, 0, 0, job_.unit, job_.label};
+  if (job_.worked_weight > 0 && elapsed > 0) {
+    state.per_second = static_cast<double>(job_.worked) / elapsed;
+    state.seconds_left =
+        std::max(0.0, job_.weight - job_.done_weight) * elapsed / job_.worked_weight;
   }
   if (terminal_) {
     if (!last && bar_shown_ && now - shown_ < kBarInterval) return;
@@ -123,9 +124,9 @@ void Progress::show(bool last) {
   } else {
     const auto tenths = static_cast<std::size_t>(10 * fraction);
     const auto since = now - shown_;
-    const bool due = tenths != tenths_ ? since > kShortestInterval : since > kLineInterval;
-    if (!due && done_ < total_) return;
-    tenths_ = tenths;
+    const bool due = tenths != job_.tenths ? since > kShortestInterval : since > kLineInterval;
+    if (!due && job_.done < job_.total) return;
+    job_.tenths = tenths;
     write(out_, progress_text(state) + "\n");
   }
   shown_ = now;

@@ -56,9 +56,13 @@ class Progress {
   bool terminal_;
   std::chrono::milliseconds patience_{};
   std::mutex mutex_;
-  std::size_t total_ = 0, done_ = 0, worked_ = 0, tenths_ = 0;
-  double weight_ = 0, done_weight_ = 0, worked_weight_ = 0;
-  std::string unit_, label_;
+  // Of the job that begin() starts; one bar may serve several jobs, one after the other.
+  struct Counts {
+    std::size_t total = 0, done = 0, worked = 0, tenths = 0;
+    double weight = 0, done_weight = 0, worked_weight = 0;
+    std::string unit = {}, label = {};
+  };
+  Counts job_;
   std::chrono::steady_clock::time_point started_, shown_;
   bool bar_shown_ = false;
 };

@@ -9,12 +9,14 @@ namespace mllmsim {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr Time kForever{std::numeric_limits<std::int64_t>::max()};
 constexpr double kFull = 1.0 + 1e-9;  // loads above 1 by rounding only do not slow anybody
 
 }  // namespace
 
-LinkSharing::LinkSharing(const std::vector<BytesPerSecond>& bandwidths, const Program& program)
-    : program_(program), routes_(bandwidths, program), links_(routes_.links()) {
+LinkSharing::LinkSharing(const std::vector<BytesPerSecond>& bandwidths, const Program& program,
+                         bool late)
+    : program_(program), routes_(bandwidths, program), links_(routes_.links()), late_(late) {
   if (routes_.links() > 0) flow_of_.assign(program.transfers().size(), kNoFlow);
 }
 
@@ -31,10 +33,9 @@ std::uint32_t LinkSharing::new_flow(TransferId transfer, Time now, Time duration
   flow_of_[transfer.value] = id;
   Flow& flow = flows_[id];
   flow.transfer = transfer;
-  flow.started = started_++;
   flow.remaining = static_cast<double>(duration.value);
   flow.rate = flow.peak = 0;
-  flow.since = now;
+  flow.since = flow.began = now;
   flow.completion = Time{-1};
   const Transfer& t = program_.transfers()[transfer.value];
   for (const RouteLinks::Use& use : routes_.of(t.route)) {
@@ -43,21 +44,57 @@ std::uint32_t LinkSharing::new_flow(TransferId transfer, Time now, Time duration
                         static_cast<double>(duration.value);
     flow.peak = std::max(flow.peak, need);
     link.load += need;
+    if (link.flows.empty()) link.busy_since = now;
+    link.changed = now;
     link.flows.push_back({id, static_cast<std::uint32_t>(flow.uses.size())});
     flow.uses.push_back({use.link, static_cast<std::uint32_t>(link.flows.size() - 1), need});
   }
   return id;
 }
 
-void LinkSharing::remove(Flow& flow) {
+// When others have had one of its links, if it comes late.
+Time LinkSharing::free_until(TransferId transfer, Time now) {
+  Time until = kForever;
+  if (now >= latest_) return until;
+  for (const RouteLinks::Use& use : routes_.of(program_.transfers()[transfer.value].route)) {
+    const Link& link = links_[use.link];
+    if (!link.flows.empty()) {
+      in_order_ &= link.changed <= now;
+      continue;
+    }
+    const auto next = std::ranges::upper_bound(link.busy, now, {}, &Busy::to);
+    if (next == link.busy.end()) continue;
+    in_order_ &= next->from >= now;
+    until = std::min(until, next->from);
+  }
+  return until;
+}
+
+// Of a late one: no others are slower while it is there.
+void LinkSharing::check_wide(const Flow& flow, Time now) {
+  if (now >= latest_) return;
+  for (const Use& use : flow.uses)
+    if (const Link& link = links_[use.link]; link.flows.size() > 1 && contended(link))
+      in_order_ = false;
+}
+
+void LinkSharing::keep_busy(Link& link, Time now) {
+  const auto behind = std::ranges::upper_bound(link.busy, now, {}, &Busy::to);
+  link.busy.insert(behind, {link.busy_since, now});
+}
+
+void LinkSharing::remove(Flow& flow, Time now) {
   for (const Use& use : flow.uses) {
     Link& link = links_[use.link];
+    link.changed = now;
     link.load -= use.need;
     const Link::Member moved = link.flows.back();
     link.flows[use.place] = moved;
     flows_[moved.flow].uses[moved.use].place = use.place;
     link.flows.pop_back();
-    if (link.flows.empty()) link.load = 0;  // rounding must not build up
+    if (!link.flows.empty()) continue;
+    link.load = 0;  // rounding must not build up
+    if (late_) keep_busy(link, now);
   }
   free_flows_.push_back(std::exchange(flow_of_[flow.transfer.value], kNoFlow));
   flow.uses.clear();
@@ -66,7 +103,11 @@ void LinkSharing::remove(Flow& flow) {
 std::span<const LinkSharing::Completion> LinkSharing::start(TransferId transfer, Time now,
                                                             Time duration) {
   announced_.clear();
+  const Time until = free_until(transfer, now);
   const std::uint32_t id = new_flow(transfer, now, duration);
+  flows_[id].until = until;
+  check_wide(flows_[id], now);
+  latest_ = std::max(latest_, now);
   solved_.clear();
   solved_links_.clear();
   ++component_;
@@ -88,7 +129,10 @@ std::span<const LinkSharing::Completion> LinkSharing::finish(TransferId transfer
   for (const Use& use : flow.uses)
     if (contended(links_[use.link])) take_flows_of(use.link);
   std::erase(solved_, flow_of_[transfer.value]);
-  remove(flow);
+  check_wide(flow, now);
+  in_order_ &= now <= flow.until;
+  remove(flow, now);
+  latest_ = std::max(latest_, now);
   if (!solved_.empty()) solve(now);
   return announced_;
 }
@@ -119,7 +163,9 @@ void LinkSharing::solve(Time now) {
     for (const Use& use : flows_[solved_[i]].uses)
       if (contended(links_[use.link])) take_flows_of(use.link);
   // In the order they started, whatever the order of lists: sums round the same every time.
-  std::ranges::sort(solved_, {}, [&](std::uint32_t f) { return flows_[f].started; });
+  std::ranges::sort(solved_, {}, [&](std::uint32_t f) {
+    return std::pair(flows_[f].began, flows_[f].transfer.value);
+  });
   fill();
   for (std::size_t i = 0; i < solved_.size(); ++i) announce(flows_[solved_[i]], now, rates_[i]);
   ++statistics_.solved;

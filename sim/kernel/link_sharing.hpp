@@ -31,8 +31,10 @@ namespace mllmsim {
 
 class LinkSharing {
  public:
-  // bandwidths: by link; those of the program's routes are read, here only.
-  LinkSharing(const std::vector<BytesPerSecond>& bandwidths, const Program& program);
+  // bandwidths: by link; those of the program's routes are read, here only. late: starts and ends
+  // may come so, see in_order().
+  LinkSharing(const std::vector<BytesPerSecond>& bandwidths, const Program& program,
+              bool late = false);
 
   // Whether the transfer uses links at all; others need not be started.
   bool loads(TransferId transfer, Time duration) const {
@@ -55,6 +57,11 @@ class LinkSharing {
     return flow != kNoFlow && flows_[flow].completion == time;
   }
 
+  // Starts and ends may come late, when others have come that are later. As long as this is true,
+  // all was as if they had come in the order of time: a late flow had its links for itself, or
+  // shared links that nobody has come to or left since, and that are wide enough for all.
+  bool in_order() const { return in_order_; }
+
   struct Statistics {
     std::uint64_t solved = 0;        // times that rates were solved
     std::uint64_t solved_flows = 0;  // flows in all of them
@@ -73,18 +80,25 @@ class LinkSharing {
   struct Flow {
     TransferId transfer;
     std::uint32_t component = 0;  // the solution that took it last
-    std::uint64_t started = 0;    // how many had started before it
-    double remaining = 0;         // nanoseconds of work at rate 1
-    double rate = 0;              // 0: new
-    double peak = 0;              // the largest need
-    Time since{};                 // when `remaining` was valid
+    Time began{};
+    Time until{};          // it must end: if it came late, others have had its links then
+    double remaining = 0;  // nanoseconds of work at rate 1
+    double rate = 0;       // 0: new
+    double peak = 0;       // the largest need
+    Time since{};          // when `remaining` was valid
     Time completion{-1};
     std::vector<Use> uses;
+  };
+  struct Busy {  // some flow was there
+    Time from, to;
   };
   struct Link {
     double load = 0;  // if all its flows ran at rate 1
     double room = 0, slope = 0;
     std::uint32_t component = 0;
+    Time changed{};  // when a flow came or went last
+    Time busy_since{};
+    std::vector<Busy> busy;  // before that, in order
     struct Member {
       std::uint32_t flow = 0, use = 0;
     };
@@ -92,7 +106,10 @@ class LinkSharing {
   };
   bool contended(const Link& link) const;
   std::uint32_t new_flow(TransferId transfer, Time now, Time duration);
-  void remove(Flow& flow);
+  Time free_until(TransferId transfer, Time now);
+  void check_wide(const Flow& flow, Time now);
+  void keep_busy(Link& link, Time now);
+  void remove(Flow& flow, Time now);
   void announce(Flow& flow, Time now, double rate);
   void take_flows_of(std::uint32_t link);
   void solve(Time now);
@@ -104,7 +121,9 @@ class LinkSharing {
   std::vector<Flow> flows_;  // places of ended flows are used again
   std::vector<std::uint32_t> free_flows_;
   std::vector<std::uint32_t> flow_of_;  // by transfer
-  std::uint64_t started_ = 0;
+  bool late_ = false;
+  Time latest_{};
+  bool in_order_ = true;
   // The flows and contended links being solved.
   std::uint32_t component_ = 0;
   std::vector<std::uint32_t> solved_, growing_;

@@ -8,10 +8,11 @@ namespace mllmsim {
 namespace {
 
 // The k-th forward (or backward) of an interleaved rank, counted over all its chunks.
-Pass interleaved_pass(bool forward, std::int64_t k, std::int64_t p, std::int64_t v) {
-  const std::int64_t in_group = k % (p * v);
-  const std::int64_t chunk = in_group / p;
-  const std::int64_t micro_batch = k / (p * v) * p + in_group % p;
+Pass interleaved_pass(bool forward, std::int64_t k, std::int64_t m, std::int64_t g,
+                      std::int64_t v) {
+  const std::int64_t first = k / (g * v) * g;  // micro-batch of the group
+  const std::int64_t size = std::min(g, m - first), in_group = k % (g * v);
+  const std::int64_t chunk = in_group / size, micro_batch = first + in_group % size;
   return {forward, static_cast<std::uint32_t>(micro_batch),
           static_cast<std::uint32_t>(forward ? chunk : v - 1 - chunk)};
 }
@@ -34,7 +35,7 @@ std::vector<Pass> one_forward_one_backward(std::int64_t total, std::int64_t warm
 }  // namespace
 
 std::vector<Pass> schedule(ScheduleKind kind, int ranks, int chunks, std::int64_t micro_batches,
-                           int rank) {
+                           int rank, std::int64_t group) {
   const auto plain = [](bool forward, std::int64_t k) {
     return Pass{forward, static_cast<std::uint32_t>(k), 0};
   };
@@ -47,12 +48,13 @@ std::vector<Pass> schedule(ScheduleKind kind, int ranks, int chunks, std::int64_
       return one_forward_one_backward(micro_batches, ranks - rank - 1, plain);
     case ScheduleKind::interleaved:
     case ScheduleKind::interleaved_late: {
-      check(micro_batches % ranks == 0, "interleaved 1F1B needs micro-batches divisible by ranks");
+      const std::int64_t g = group > 0 ? group : ranks;
+      check(can_be_grouped(micro_batches, g, ranks), "interleaved 1F1B needs whole groups");
       const auto nth = [&](bool forward, std::int64_t k) {
-        return interleaved_pass(forward, k, ranks, chunks);
+        return interleaved_pass(forward, k, micro_batches, g, chunks);
       };
       const std::int64_t ahead = kind == ScheduleKind::interleaved ? 2 : 1;
-      const std::int64_t warmup = ahead * (ranks - rank - 1) + (chunks - 1LL) * ranks;
+      const std::int64_t warmup = ahead * (ranks - rank - 1) + (chunks - 1) * g;
       return one_forward_one_backward(micro_batches * chunks, warmup, nth);
     }
   }

@@ -6,9 +6,10 @@
 //
 //   one_f_one_b       rank r runs min(p - r - 1, m) forwards, then alternates, then the remaining
 //                     backwards
-//   interleaved       needs m % p == 0; rank r runs 2(p - r - 1) + (v - 1)p forwards first (all
-//                     m * v of them if fewer); passes go through the chunks p micro-batches at a
-//                     time, backwards through the chunks in reverse
+//   interleaved       rank r runs 2(p - r - 1) + (v - 1)g forwards first (all m * v of them if
+//                     fewer); passes go through the chunks in groups of g >= p micro-batches, as
+//                     many as ranks unless told otherwise, backwards through the chunks in reverse;
+//                     a last group of fewer than g has at least p
 //   interleaved_late  the same with p - r - 1 fewer warm-up forwards, as few as 1F1B needs: later
 //                     micro-batches start later on the first ranks, the step takes as long
 //   accumulate        no pipeline: forward and backward of each micro-batch in turn
@@ -29,7 +30,15 @@ struct Pass {
   auto operator<=>(const Pass&) const = default;
 };
 
+// `group`: micro-batches that an interleaved rank takes through a chunk before the next; 0: as many
+// as there are ranks.
 std::vector<Pass> schedule(ScheduleKind kind, int ranks, int chunks, std::int64_t micro_batches,
-                           int rank);
+                           int rank, std::int64_t group = 0);
+
+// Whether interleaved ranks can take so many micro-batches in such groups.
+constexpr bool can_be_grouped(std::int64_t micro_batches, std::int64_t group, std::int64_t ranks) {
+  const std::int64_t last = micro_batches % group;
+  return group >= ranks && group <= micro_batches && (last == 0 || last >= ranks);
+}
 
 }  // namespace mllmsim

@@ -27,7 +27,7 @@ class Run {
   Run(const Program& program, const std::vector<BytesPerSecond>& bandwidths, GroupRunner* runner)
       : program_(program),
         runner_(runner),
-        links_(bandwidths, program),
+        links_(bandwidths, program, runner != nullptr),
         arriving_(program.transfers().size()) {
     const std::size_t tasks = program.tasks().size();
     waiting_.reserve(tasks);
@@ -49,9 +49,8 @@ class Run {
     for (std::uint32_t t = 0; t < waiting_.size(); ++t)
       if (program_.nodes()[t].predecessors == 0) task_ready({t});
     propagate();
-    while (!queue_.empty()) {
+    while (!queue_.empty() && links_.in_order()) {
       const Event e = queue_.pop();
-      now_ = e.time;
       switch (e.phase) {
         case Phase::transfer_done:
           transfer_done({e.transfer}, e.time);
@@ -61,7 +60,7 @@ class Run {
           break;
       }
     }
-    if (runner_ && (late_ || !all_ran())) return false;
+    if (runner_ && (!links_.in_order() || !all_ran())) return false;
     check_all_ran();
     check_order();
     check(program_.bytes_sent() == program_.bytes_received(),
@@ -105,7 +104,6 @@ class Run {
     arriving.last = std::max(arriving.last, task.ready);
     if (--arriving.missing > 0) return;
     if (links_.loads(task.transfer, task.duration)) {
-      late_ |= arriving.last < now_;
       queue_.push(arriving.last, Phase::transfer_start, task.transfer.value);
     } else {
       transfer_over(task.transfer, arriving.last + task.duration);
@@ -200,8 +198,6 @@ class Run {
   std::vector<Waiting> waiting_;    // by task
   std::vector<Arriving> arriving_;  // by transfer
   std::vector<TaskId> done_;        // whose successors are still to be released
-  Time now_{0};                     // of the event
-  bool late_ = false;               // a transfer started before it
   Timeline timeline_;
 };
 

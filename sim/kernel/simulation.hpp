@@ -34,8 +34,9 @@ struct Timeline {
 Timeline simulate(const Program& program, const std::vector<BytesPerSecond>& bandwidths);
 
 // Of a program with groups of kernels. A group is simulated when its first kernel can start, so
-// kernels that need not wait for that one may be late; nothing, if one of them would have had a
-// transfer start before what was under way by then. Then the kernels have to be tasks.
+// kernels that need not wait for that one may be late, and so may their transfers. Nothing, if such
+// a transfer would have met others that are past (LinkSharing::in_order). Then the kernels have to
+// be tasks.
 std::optional<Timeline> simulate_groups(const Program& program,
                                         const std::vector<BytesPerSecond>& bandwidths,
                                         GroupRunner& runner);

@@ -155,8 +155,7 @@ int Network::departure(int from_gpu, int to_gpu) const {
 
 // Gives each link of the way to `add`, but for those of nodes that are not seen.
 template <class Add>
-void Network::walk_route(int from_gpu, int to_gpu, const SeenNodes& seen,
-                         std::vector<LinkId>& between, const Add& add) const {
+void Network::walk_route(int from_gpu, int to_gpu, const SeenNodes& seen, const Add& add) const {
   if (from_gpu == to_gpu) return;
   const auto sees = [&](int gpu) {
     return seen.empty() || seen[static_cast<std::size_t>(spec_.node_of(gpu))];
@@ -173,9 +172,7 @@ void Network::walk_route(int from_gpu, int to_gpu, const SeenNodes& seen,
     add(to_nic(over_nvlink_to));
     add(out.up);
   }
-  between.clear();
-  switches_->append(out.on, in.on, in.port, between);
-  std::ranges::for_each(between, add);
+  switches_->walk(out.on, in.on, in.port, add);
   if (sees(to_gpu)) {
     add(reverse(in.up));
     add(reverse(to_nic(to_gpu)));
@@ -183,8 +180,8 @@ void Network::walk_route(int from_gpu, int to_gpu, const SeenNodes& seen,
 }
 
 std::vector<LinkId> Network::route(int from_gpu, int to_gpu) const {
-  std::vector<LinkId> links, between;
-  walk_route(from_gpu, to_gpu, {}, between, [&](LinkId link) { links.push_back(link); });
+  std::vector<LinkId> links;
+  walk_route(from_gpu, to_gpu, {}, [&](LinkId link) { links.push_back(link); });
   return links;
 }
 
@@ -192,9 +189,8 @@ std::vector<LinkUse> Network::messages(const std::vector<std::pair<int, int>>& f
                                        const SeenNodes& seen) const {
   Load load(first_switch_link_, bandwidths_.size());
   const auto amount = static_cast<double>(bytes.value);
-  std::vector<LinkId> between;
   for (const auto& [from, to] : from_to)
-    walk_route(from, to, seen, between, [&](LinkId link) { load.add(link, amount); });
+    walk_route(from, to, seen, [&](LinkId link) { load.add(link, amount); });
   return load.uses();
 }
 
@@ -202,7 +198,6 @@ std::vector<LinkUse> Network::rings(const std::vector<std::vector<int>>& groups,
                                     const SeenNodes& seen) const {
   Load load(first_switch_link_, bandwidths_.size());
   const auto amount = static_cast<double>(bytes.value);
-  std::vector<LinkId> between;
   const auto domain_of = [&](int gpu) { return spec_.domain_of(gpu); };
   for (std::vector<int> group : groups) {
     if (group.empty()) continue;
@@ -223,7 +218,7 @@ std::vector<LinkUse> Network::rings(const std::vector<std::vector<int>>& groups,
     std::span<const int> previous = domains.back();
     for (const std::span<const int> members : domains) {
       for_each_flow(previous, members, amount, [&](int from, int to, double part) {
-        walk_route(from, to, seen, between, [&](LinkId link) { load.add(link, part); });
+        walk_route(from, to, seen, [&](LinkId link) { load.add(link, part); });
       });
       previous = members;
     }

@@ -78,10 +78,8 @@ class Network {
     return link_of(static_cast<std::size_t>(spec_.gpus()) + static_cast<std::size_t>(gpu));
   }
   int departure(int from_gpu, int to_gpu) const;
-  // `between`: of switches; a place to write to, so that walking allocates nothing.
   template <class Add>
-  void walk_route(int from_gpu, int to_gpu, const SeenNodes& seen, std::vector<LinkId>& between,
-                  const Add& add) const;
+  void walk_route(int from_gpu, int to_gpu, const SeenNodes& seen, const Add& add) const;
 
   ClusterSpec spec_;
   Fabric fabric_;

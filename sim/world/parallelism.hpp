@@ -47,6 +47,14 @@ struct Parallelism {
   int pipeline_model_parallel_size = 1;
   // Model chunks per pipeline rank (Megatron's virtual pipeline size).
   int virtual_pipeline_stages = 1;
+  // With virtual stages: micro-batches that a rank takes through one chunk before the next; 0: as
+  // many as pipeline ranks.
+  std::int64_t microbatch_group_size_per_virtual_pipeline_stage = 0;
+  std::int64_t micro_batch_group() const {
+    return microbatch_group_size_per_virtual_pipeline_stage > 0
+               ? microbatch_group_size_per_virtual_pipeline_stage
+               : pipeline_model_parallel_size;
+  }
   int context_parallel_size = 1;
   CpCommType cp_comm_type = CpCommType::p2p;
   int expert_model_parallel_size = 1;

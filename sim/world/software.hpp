@@ -122,6 +122,9 @@ struct Software {
 
   // How tokens get to experts of other ranks, and their results back.
   TokenDispatcher moe_token_dispatcher = TokenDispatcher::alltoall;
+  int moe_hybridep_num_sms = 16;
+  // A router's choice and its load balancing loss are a kernel each; otherwise PyTorch's operators.
+  bool moe_router_fusion = false;
   // Rows that the busiest rank's experts get over the mean; all ranks wait for it.
   double moe_load_imbalance = 1;
   // Every expert takes so many rows times the mean, dropping or padding; 0: as many as are routed.
@@ -184,8 +187,8 @@ struct Software {
   // GPU, so this counts only where a layer's launches take longer than its kernels: small layers,
   // small micro-batches, high tp.
   Seconds host_time_per_kernel{8e-6};
-  // The same of a kernel that a loop in C++ launches for each expert: a product (descriptors, a
-  // look-up of its algorithm, the launch), or a part of quantising its rows.
+  // The same of a kernel that C++ launches, in a loop over experts or beside another: a product
+  // (descriptors, a look-up of its algorithm, the launch), a part of quantising, scales' layout.
   Seconds host_time_per_expert_kernel{12e-6};
   // Every launch waits for its kernel (CUDA_LAUNCH_BLOCKING=1), so the CPU never runs ahead.
   bool launch_blocking = false;
@@ -207,6 +210,13 @@ struct Software {
   // Gradients do not exist until the first micro-batch makes them (PyTorch's zero_grad): that one
   // adds nothing, nothing is zeroed, and until its backward they take no memory.
   bool grads_start_empty = false;
+  // zero_stage 0 and 1: reads and writes of every gradient that a rank holds, around its reduction:
+  //    2  divided by the number of replicas in place (Megatron's DDP)
+  //    6  also flattened before and copied back after (Megatron's local DDP of 2021, DeepSpeed)
+  //    0  NCCL averages (Megatron-Core's average_in_collective)
+  int grad_reduce_passes = 2;
+  // zero_stage 1: parameters are gathered into a buffer and copied out of it (Megatron in 2023).
+  bool copy_gathered_parameters = false;
   // The gradient's norm is taken over all ranks, which wait for it, and gradients are scaled by it.
   bool clip_grad = true;
   // Of the optimizer's states, what lies in the CPU's memory and is updated there: Megatron's

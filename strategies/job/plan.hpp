@@ -20,6 +20,7 @@ namespace mllmsim {
 
 struct Plan {
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  std::int64_t micro_batch_group = 0;      // of an interleaved schedule; 0: as many as ranks
   std::vector<std::vector<Chunk>> stages;  // [pipeline rank][virtual stage]
   // [replica][index in its step]. A single replica stands for all of them when their data are
   // alike.

@@ -10,8 +10,9 @@
 // A backward goes through the windows the other way round and brings block i back in window i.
 // Memory is given back at the end of a window, and taken at its start in the backward.
 //
-// Left out: what copies take of the GPU's memory bandwidth, and what a window waits for parameters
-// of zero_stage 3, in which copies would go on.
+// Left out: what copies take of the GPU's memory bandwidth; what a window waits for parameters of
+// zero_stage 3, in which copies would go on; that since Transformer Engine 2.10 every block has a
+// deadline of its own (block i leaves before block L - N + i begins), so that there is one less.
 #pragma once
 
 #include <vector>

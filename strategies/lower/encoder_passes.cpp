@@ -47,14 +47,16 @@ std::vector<TaskId> EncoderPasses::last_tasks() const {
   return out;
 }
 
-Time EncoderPasses::issue_before(const Position& llm) {
+IssuedBetween::Beside EncoderPasses::issue_before(const Position& llm) {
   const auto& slots = plan_.ranks[static_cast<std::size_t>(llm.rank)].slots;
   Device& device = device_of(llm.replica, llm.rank);
-  Time beside{};
+  Beside beside;
   while (device.next_slot < slots.size()) {
     const EncoderSlot& slot = slots[device.next_slot];
     if (std::pair(slot.llm_pass, slot.llm_kernel) > std::pair(llm.pass, llm.kernel)) break;
-    beside += issue_slot(llm.replica, llm.rank, slot);
+    const Beside more = issue_slot(llm.replica, llm.rank, slot);
+    beside.computing += more.computing;
+    beside.communicating += more.communicating;
     ++device.next_slot;
   }
   return beside;
@@ -103,7 +105,7 @@ std::vector<EncoderPasses::Layer> EncoderPasses::layers_of(int replica, int rank
   return out;
 }
 
-Time EncoderPasses::issue_slot(int replica, int rank, const EncoderSlot& slot) {
+IssuedBetween::Beside EncoderPasses::issue_slot(int replica, int rank, const EncoderSlot& slot) {
   const EncoderPass& pass = plan_.ranks[static_cast<std::size_t>(rank)].passes[slot.pass];
   Device& device = device_of(replica, rank);
   OpenPass& open = device.open[slot.pass];
@@ -113,7 +115,7 @@ Time EncoderPasses::issue_slot(int replica, int rank, const EncoderSlot& slot) {
     cut(step_);
   }
   const bool last_slot = --open.slots_left == 0;
-  Time beside{};
+  Beside beside;
   for (std::uint32_t left = last_slot ? UINT32_MAX : slot.kernels;
        left > 0 && open.at < open.layers.size();)
     left -= issue_kernels(device, step_.device(replica, rank), pass, open, left,
@@ -124,7 +126,7 @@ Time EncoderPasses::issue_slot(int replica, int rank, const EncoderSlot& slot) {
 
 std::uint32_t EncoderPasses::issue_kernels(Device& device, DeviceId id, const EncoderPass& pass,
                                            OpenPass& open, std::uint32_t count, bool tp_bubble,
-                                           Time& beside) {
+                                           Beside& beside) {
   const Layer& layer = open.layers[open.at];
   const bool begins = open.issued == 0;
   count = std::min(count, layer.kernels.count - open.issued);
@@ -132,7 +134,7 @@ std::uint32_t EncoderPasses::issue_kernels(Device& device, DeviceId id, const En
   const KernelRange row{(tp_bubble ? layer.slowed : layer.kernels.first) + open.issued, count};
   if (tp_bubble)
     for (const Kernel& k : step_.kernel_groups().of(row))
-      if (!k.tp) beside += k.duration;
+      (k.tp ? beside.communicating : beside.computing) += k.duration;
   Task like;
   like.stream = Program::stream(id, StreamKind::compute);
   like.micro_batch = static_cast<std::int32_t>(plan_.waves[pass.wave].micro_batches.front());

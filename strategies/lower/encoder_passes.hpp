@@ -3,7 +3,8 @@
 // (encoder_transfers.hpp), so an order that starves the LLM shows as a longer step.
 //
 // In a tensor-parallel bubble (a slot before any but the first kernel of an LLM pass) a kernel runs
-// beside a collective of the LLM, and each slows the other.
+// beside a collective of the LLM, and each slows the other; a collective of the encoders there runs
+// beside the LLM's next kernels, and takes SMs from them.
 #pragma once
 
 #include <optional>
@@ -27,7 +28,7 @@ class EncoderPasses : public IssuedBetween {
   EncoderPasses(StepBuilder& step, const CostContext& costs);
 
   // Issues the slots that come before this kernel of the LLM, and those left after all of them.
-  Time issue_before(const Position& llm) override;
+  Beside issue_before(const Position& llm) override;
   std::uint32_t kernels_until_next(const Position& llm) const override;
   void issue_rest(int replica, int rank);
 
@@ -66,11 +67,11 @@ class EncoderPasses : public IssuedBetween {
     TaskId last;
     std::vector<TaskId> first_forward, last_backward;
   };
-  Time issue_slot(int replica, int rank, const EncoderSlot& slot);
+  Beside issue_slot(int replica, int rank, const EncoderSlot& slot);
   std::vector<Layer> layers_of(int replica, int rank, const EncoderPass& pass);
   // Up to `count` further kernels of the layer that the pass is at; how many. Adds to `beside`.
   std::uint32_t issue_kernels(Device& device, DeviceId id, const EncoderPass& pass, OpenPass& open,
-                              std::uint32_t count, bool tp_bubble, Time& beside);
+                              std::uint32_t count, bool tp_bubble, Beside& beside);
   Device& device_of(int replica, int rank) { return devices_[step_.device(replica, rank).value]; }
 
   StepBuilder& step_;

@@ -9,11 +9,12 @@
 namespace mllmsim::lower {
 namespace {
 
-// Parameters that one GPU of a rank updates.
-std::int64_t updated(const StepBuilder& step, int rank) {
+// Parameters of a rank that one GPU updates, or those whose gradients it holds between backwards:
+// its share if the states of the optimizer, or gradients, are sharded.
+std::int64_t parameters_of_gpu(const StepBuilder& step, int rank, int sharded_from_stage) {
   const Job& job = step.job();
   const auto share = [&](std::int64_t n, int dp) {
-    return job.parallelism.zero_stage >= 1 ? (n + dp - 1) / dp : n;
+    return job.parallelism.zero_stage >= sharded_from_stage ? (n + dp - 1) / dp : n;
   };
   const RankParameters trained = trained_on_rank(step, rank);
   std::int64_t n = share(trained.dense, job.parallelism.shard_ranks());
@@ -75,12 +76,13 @@ void add_optimizer(StepBuilder& step, const CostContext& costs,
         program.add_dependency(
             step.tasks_of(replica, rank, {false, step.micro_batches() - 1, c}).last(), met);
       if (const TaskId done = encoders_done[device.value]) program.add_dependency(done, met);
-      const std::int64_t all_updated = updated(step, rank);
+      const std::int64_t all_updated = parameters_of_gpu(step, rank, 1);
       const auto on_host = static_cast<std::int64_t>(
           static_cast<double>(all_updated) * step.job().software.optimizer_offload_fraction);
       const std::int64_t parameters = all_updated - on_host;
       Task update;
-      update.duration = parameters > 0 ? costs.layers.optimizer_step(parameters) : Time{};
+      const std::int64_t held = parameters_of_gpu(step, rank, 2);
+      if (held > 0) update.duration = costs.layers.optimizer_step(parameters, held);
       update.kind = TaskKind::optimizer;
       update.label = program.label("optimizer");
       update.stream = Program::stream(device, StreamKind::compute);

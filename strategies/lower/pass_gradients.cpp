@@ -44,6 +44,8 @@ void Passes::copy_gradients(Issuing& issuing, const Pass& pass, const Chunk& lay
 // back what they saved: with g_i made by layer i, and s and w as in ChunkCost,
 //   working = max over i of (s_1 + ... + s_i + w_i + g_i+1 + ... + g_n) - (s_1 + ... + s_n);
 // what that is more than the chunk's own, and what remains. (g_i is part of w_i where it counts.)
+// Layers that no gradient reaches give back what they saved at the instant that the one after them
+// ends.
 MemoryDeltas Passes::first_gradients(const Issuing& issuing, const Pass& pass, const Chunk& layers,
                                      const ChunkCost& cost) const {
   Bytes made{}, saved = cost.saved, working{}, most = cost.saved + cost.working;
@@ -52,7 +54,7 @@ MemoryDeltas Passes::first_gradients(const Issuing& issuing, const Pass& pass, c
     const auto [first, last] = recompute_unit(layers, i);
     if (i == last) working = Bytes{deltas(issuing, layers, i, pass, t.saved, t.working).start};
     const bool passed = t.recompute.time + t.backward.time == Time{};
-    most = std::max(most, passed ? saved + made : saved + working + made);
+    if (!passed) most = std::max(most, saved + working + made);
     made += gradients_of(step_.job(), layers[i]);
     if (i == first) saved = saved - t.saved;
   }

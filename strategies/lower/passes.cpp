@@ -273,6 +273,20 @@ void Passes::hold_up(Issuing& issuing, const Pass& pass, Time beside) {
   issue(step_, issuing.chain, {step_.kernel_groups().add_kernels({&longer, 1}), {}, like});
 }
 
+// And collectives of others take SMs from the kernels that are issued next.
+void Passes::slow_down(Issuing& issuing, const Pass& pass, Time beside, KernelRange kernels) {
+  if (beside == Time{}) return;
+  const double slowdown = costs_.models.kernels.gemm_slowdown_beside_collective();
+  Time computing{};
+  for (const Kernel& k : step_.kernel_groups().of(kernels))
+    if (!k.tp) computing += k.duration;
+  const Kernel longer{std::min(scaled(beside, 1 - 1 / slowdown), scaled(computing, slowdown - 1)),
+                      step_.label("llm beside a collective of an encoder", ""), kind_of(pass)};
+  if (longer.duration == Time{}) return;
+  const Task like = step_.task_of(pass, issuing.device, StreamKind::compute, kind_of(pass), 0);
+  issue(step_, issuing.chain, {step_.kernel_groups().add_kernels({&longer, 1}), {}, like});
+}
+
 // Most blocks of a chunk are like the one before: only the first is looked up.
 const costs::LayerCost& Passes::kernels(Issuing& issuing, const PlannedLayer& planned,
                                         const Pass& pass) {
@@ -332,10 +346,12 @@ Segment Passes::add_kernels(Issuing& issuing, const Chunk& layers, std::size_t i
   const bool meets = by_layer(step_.job(), step_.micro_batches(), issuing.at.rank, pass);
   Segment segment{{}, {}, layers[i]};
   for (std::uint32_t at = 0; at < all.count;) {
-    hold_up(issuing, pass, issue_between(issuing.at));
+    const IssuedBetween::Beside beside = issue_between(issuing.at);
+    hold_up(issuing, pass, beside.computing);
     if (at == 0 && meets) cut(step_);
     const std::uint32_t free = between_ ? between_->kernels_until_next(issuing.at) : all.count - at;
     const std::uint32_t count = std::min(all.count - at, free);
+    slow_down(issuing, pass, beside.communicating, {all.first + at, count});
     const bool ends = at + count == all.count;
     const IssuedRow issued =
         issue(step_, issuing.chain,

@@ -42,9 +42,12 @@ class IssuedBetween {
   IssuedBetween& operator=(const IssuedBetween&) = delete;
   virtual ~IssuedBetween() = default;
 
-  // Issues what comes before this kernel of the LLM; says for how long that computes beside one of
-  // its collectives.
-  virtual Time issue_before(const Position& llm) = 0;
+  // For how long that computes beside a collective of the LLM, and communicates beside its kernels.
+  struct Beside {
+    Time computing{}, communicating{};
+  };
+  // Issues what comes before this kernel of the LLM.
+  virtual Beside issue_before(const Position& llm) = 0;
   // How many kernels of this pass the LLM issues from here before there is something again.
   virtual std::uint32_t kernels_until_next(const Position& llm) const = 0;
 };
@@ -76,7 +79,9 @@ class Passes {
                                const ChunkCost& cost) const;
   void copy_gradients(Issuing& issuing, const Pass& pass, const Chunk& layers, Segment& segment);
   TaskId add_start(Issuing& issuing, const Pass& pass);
-  Time issue_between(const Position& at) { return between_ ? between_->issue_before(at) : Time{}; }
+  IssuedBetween::Beside issue_between(const Position& at) {
+    return between_ ? between_->issue_before(at) : IssuedBetween::Beside{};
+  }
   Time gather_time(Bytes bytes);
   Segment add_chunk(const Issuing& issuing, const Pass& pass);
   Segment add_layer(const Issuing& issuing, const Chunk& layers, std::size_t i, const Pass& pass);
@@ -94,6 +99,7 @@ class Passes {
   // Whether the pass runs together with one of another micro-batch.
   bool beside_another(const Position& at) const;
   void hold_up(Issuing& issuing, const Pass& pass, Time beside);
+  void slow_down(Issuing& issuing, const Pass& pass, Time beside, KernelRange kernels);
   // What a pass runs of a layer, the same on all ranks.
   struct LayerKernels {
     PlannedLayer of;

@@ -16,7 +16,7 @@ StepBuilder::StepBuilder(const Job& job, const Plan& plan, bool grouped)
     check(replica.size() == micro_batches(), "replicas have equally many micro-batches");
   for (int rank = 0; rank < ranks(); ++rank)
     schedules_.push_back(mllmsim::schedule(plan.schedule, ranks(), static_cast<int>(chunks()),
-                                           micro_batches(), rank));
+                                           micro_batches(), rank, plan.micro_batch_group));
   boundaries_.resize((shapes_.back() + std::size_t{1}) * plan.stages.size() * chunks() * 2);
   passes_.resize(std::size_t{program_.devices()} * micro_batches() * chunks() * 2);
   // By stage: a pass, its start, both sides of its transfer; what waits for them.

@@ -1,6 +1,7 @@
 #include "strategies/optimus/encoder_search.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "cost_models/layers/layer_costs.hpp"
 #include "sim/account/memory.hpp"
@@ -56,6 +57,47 @@ Bytes memory_of(const Job& job, const EncoderPlan& plan, costs::LayerCosts& cost
   return most;
 }
 
+// Cuts whose stages take equally long, as two of many like layers do, differ in memory. Which of
+// them is found hangs on the last nanosecond, so that of cuts a layer away and as quick to within
+// so much the one that needs least memory is taken.
+constexpr double kAsQuick = 1.01;
+
+void save_memory(const Job& job, costs::LayerCosts& costs, const Plan& llm, EncoderPlan& plan) {
+  const MicroBatch& mb = llm.micro_batches.front().front();
+  const std::vector<double> times = plans::layer_times(job, costs, encoder_layers(job.model), mb);
+  const auto longest = [&](const std::vector<Chunk>& stages) {
+    double most = 0;
+    auto at = times.begin();
+    for (const Chunk& stage : stages) {
+      const auto end = at + static_cast<std::ptrdiff_t>(stage.size());
+      most = std::max(most, std::accumulate(at, end, 0.0));
+      at = end;
+    }
+    return most;
+  };
+  const std::size_t waves = llm.micro_batches.front().size();
+  const double limit = longest(plan.stages) * kAsQuick;
+  Bytes least = memory_of(job, plan, costs, llm, waves);
+  for (std::size_t s = 0; s + 1 < plan.stages.size(); ++s)
+    for (const bool down : {true, false}) {
+      EncoderPlan moved = plan;
+      Chunk &first = moved.stages[s], &second = moved.stages[s + 1];
+      if ((down ? first : second).size() == 1) continue;
+      if (down) {
+        second.insert(second.begin(), first.back());
+        first.pop_back();
+      } else {
+        first.push_back(second.front());
+        second.erase(second.begin());
+      }
+      if (longest(moved.stages) > limit) continue;
+      const Bytes memory = memory_of(job, moved, costs, llm, waves);
+      if (memory >= least) continue;
+      least = memory;
+      plan = std::move(moved);
+    }
+}
+
 // Divisors of the LLM's size that the search looks at.
 std::vector<int> sizes(int of_llm, int asked) {
   std::vector<int> out;
@@ -77,6 +119,10 @@ std::vector<Sizes> sizes_in(const Job& job, const SearchSpace& space) {
       if (pp <= layers) out.push_back({tp, pp});
   return out;
 }
+
+// Plans that need as little memory to within so much are as frugal: a few MiB are no reason to take
+// a slower one.
+constexpr double kAsFrugal = 1.01;
 
 struct Found {
   std::vector<RankedPlan> fit;
@@ -129,18 +175,19 @@ std::vector<RankedPlan> search_encoder_plans(const Job& job, const Plan& llm,
     candidate.plan.tp = tp;
     candidate.plan.pp = pp;
     candidate.plan.stages = cut_encoders(job, encoder_costs, llm.micro_batches.front().front(), pp);
+    save_memory(job, encoder_costs, llm, candidate.plan);
     add_schedules(job, llm, timeline, costs, encoder_costs, left, placement, std::move(candidate),
                   found);
     if (costs.progress) costs.progress->done(true);
   }
-  std::stable_sort(
-      found.fit.begin(), found.fit.end(),
-      [](const RankedPlan& a, const RankedPlan& b) { return a.estimate < b.estimate; });
-  if (found.fit.empty() && !found.too_large.empty())
-    found.fit.push_back(
-        std::min_element(found.too_large.begin(), found.too_large.end(),
-                         [](const auto& a, const auto& b) { return a.first < b.first; })
-            ->second);
+  if (found.fit.empty() && !found.too_large.empty()) {
+    const auto memory_of_plan = [](const auto& found_plan) { return found_plan.first; };
+    const Bytes least =
+        memory_of_plan(*std::ranges::min_element(found.too_large, {}, memory_of_plan));
+    for (auto& [memory, plan] : found.too_large)
+      if (memory <= scaled(least, kAsFrugal)) found.fit.push_back(std::move(plan));
+  }
+  std::ranges::stable_sort(found.fit, {}, &RankedPlan::estimate);
   return std::move(found.fit);
 }
 

@@ -21,7 +21,7 @@ struct SearchSpace {
 // How many (pp, tp) the search looks at.
 std::size_t encoder_plans(const Job& job, const SearchSpace& space);
 
-// Best first; empty only if nothing divides. If nothing fits, the plan that needs least memory.
+// Best first; empty only if nothing divides. If nothing fits, the plans that need least memory.
 std::vector<RankedPlan> search_encoder_plans(const Job& job, const Plan& llm,
                                              const LlmTimeline& timeline, const CostContext& costs,
                                              const SearchSpace& space, Placement placement);

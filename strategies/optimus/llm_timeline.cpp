@@ -44,9 +44,9 @@ LlmTimeline llm_timeline(const Plan& plan, const Program& program, const Timelin
   const auto n = plan.micro_batches.front().size();
   out.forward_start.resize(n);
   out.backward_end.resize(n);
-  const auto order =
-      schedule(plan.schedule, static_cast<int>(plan.stages.size()),
-               static_cast<int>(plan.stages.front().size()), static_cast<std::int64_t>(n), 0);
+  const auto order = schedule(plan.schedule, static_cast<int>(plan.stages.size()),
+                              static_cast<int>(plan.stages.front().size()),
+                              static_cast<std::int64_t>(n), 0, plan.micro_batch_group);
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (order[i].chunk != 0) continue;
     if (order[i].forward)

@@ -15,6 +15,9 @@ using Sizes = std::vector<std::size_t>;
 constexpr double kSlack[] = {0, 0.1};
 // Rounds of the pipeline in an estimate: more only repeat the middle of the step.
 constexpr std::int64_t kRounds = 3;
+// Looks at every stage of a start: shipped runs need at most 4, poor starts of many layers would
+// take hundreds to reach what better ones begin with.
+constexpr int kSweeps = 8;
 // What is less than this is no improvement.
 constexpr double kLess = 1 - 1e-6;
 
@@ -24,8 +27,9 @@ class Search {
          const MicroBatch& mb)
       : ranks_(static_cast<std::size_t>(job.parallelism.pipeline_model_parallel_size)),
         graph_(job, ScheduleKind::interleaved,
-               std::min<std::int64_t>(job.parallelism.micro_batches(),
-                                      kRounds * job.parallelism.pipeline_model_parallel_size),
+               job.parallelism.micro_batches() <= kRounds * job.parallelism.micro_batch_group()
+                   ? job.parallelism.micro_batches()
+                   : kRounds * job.parallelism.micro_batch_group(),
                turn_costs(job, costs, layers, mb)) {
     before_.emplace_back();
     for (const Layer& layer : layers) {
@@ -39,7 +43,8 @@ class Search {
   // Moves layers from stage to stage, within a round of the ranks, while that helps.
   Sizes improved(Sizes sizes) {
     double best = span(sizes);
-    for (bool better = true; better;) {
+    bool better = true;
+    for (int sweep = 0; better && sweep < kSweeps; ++sweep) {
       better = false;
       for (std::size_t from = 0; from < sizes.size(); ++from)
         for (std::size_t by = 1; by <= ranks_; ++by)

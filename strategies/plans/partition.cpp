@@ -133,6 +133,7 @@ Plan plan_from(const Job& job, std::vector<std::vector<Chunk>> stages,
   plan.schedule = p.pipeline_model_parallel_size == 1 ? ScheduleKind::accumulate
                   : p.virtual_pipeline_stages > 1     ? ScheduleKind::interleaved
                                                       : ScheduleKind::one_f_one_b;
+  plan.micro_batch_group = p.microbatch_group_size_per_virtual_pipeline_stage;
   plan.stages = std::move(stages);
   if (pass)
     plan.micro_batches = micro_batches_of(job, *pass, 0);

@@ -39,8 +39,7 @@ data::SampleGroups packs_of(const Job& job, data::Batching batching) {
 std::int64_t packs_per_step(const Job& job, const data::SampleGroups& packs) {
   const Parallelism& p = job.parallelism;
   if (!job.data.equal_batch) return p.micro_batches();
-  const std::int64_t unit =
-      p.virtual_pipeline_stages > 1 ? std::int64_t{p.pipeline_model_parallel_size} : 1;
+  const std::int64_t unit = p.virtual_pipeline_stages > 1 ? p.micro_batch_group() : 1;
   const double samples_per_pack =
       static_cast<double>(packs.indices.size()) / static_cast<double>(packs.size());
   const double least = samples_per_pack * static_cast<double>(unit * p.data_parallel_size);

@@ -19,7 +19,9 @@ class Numbered {
     turn_of_.resize(2 * static_cast<std::size_t>(micro_batches * chunks_ * ranks_));
     first_.push_back(0);
     for (int rank = 0; rank < ranks_; ++rank) {
-      std::vector<Pass> passes = schedule(kind, ranks_, chunks_, micro_batches, rank);
+      std::vector<Pass> passes =
+          schedule(kind, ranks_, chunks_, micro_batches, rank,
+                   job.parallelism.microbatch_group_size_per_virtual_pipeline_stage);
       std::vector<std::size_t> starts(passes.size() + 1);
       std::iota(starts.begin(), starts.end(), 0);
       if (!job.software.overlap_p2p) starts = lower::turns_of(passes, chunks);

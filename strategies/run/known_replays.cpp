@@ -7,7 +7,7 @@ namespace mllmsim::run {
 std::vector<ReplayedRank> KnownReplays::of(
     const Job& job, const Plan& plan, const std::function<std::vector<ReplayedRank>()>& replay) {
   if (plan.pass || plan.encoders || plan.micro_batches.size() > 1) return replay();
-  Key key{job.recompute, plan.schedule, plan.stages, replayed_of(plan, 0)};
+  Key key{job.recompute, plan.schedule, plan.micro_batch_group, plan.stages, replayed_of(plan, 0)};
   const auto found = std::ranges::find(known_, key, &Known::key);
   if (found != known_.end()) return found->ranks;
   Known added{std::move(key), replay()};

@@ -23,6 +23,7 @@ class KnownReplays {
   struct Key {
     RecomputePlan recompute;
     ScheduleKind schedule;
+    std::int64_t micro_batch_group;
     std::vector<std::vector<Chunk>> stages;
     std::vector<MicroBatch> micro_batches;
 

@@ -55,16 +55,33 @@ void measure_passes(const Plan& plan, const lower::PlanCosts& costs, MeasuredSte
   }
 }
 
+// Of what a forward keeps, what is in the CPU's memory when it has passed; there is one stage then.
+Bytes offloaded_of(const Job& job, const Plan& plan, const lower::PlanCosts& costs,
+                   std::size_t micro_batch) {
+  int left = job.software.cpu_offloading_num_layers;
+  Bytes sum{};
+  for (const PlannedLayer& planned : plan.stages.front().front()) {
+    if (left == 0) break;
+    if (planned.layer.kind != LayerKind::block || !is_llm(job.model, planned.layer)) continue;
+    sum += costs.layer(0, micro_batch, planned).saved;
+    --left;
+  }
+  return sum;
+}
+
 // Forwards keep, backwards give back, in the order of the schedule; the first replica's.
-void measure_saved(const Plan& plan, const lower::PlanCosts& costs, MeasuredStep& out) {
+void measure_saved(const Job& job, const Plan& plan, const lower::PlanCosts& costs,
+                   MeasuredStep& out) {
   const int ranks = static_cast<int>(plan.stages.size()),
             chunks = static_cast<int>(plan.stages.front().size());
   const auto count = static_cast<std::int64_t>(plan.micro_batches.front().size());
   for (int rank = 0; rank < ranks; ++rank) {
     Bytes held{}, most{};
-    for (const Pass& pass : schedule(plan.schedule, ranks, chunks, count, rank)) {
+    for (const Pass& pass :
+         schedule(plan.schedule, ranks, chunks, count, rank, plan.micro_batch_group)) {
       const Bytes saved =
-          costs.chunk(0, pass.micro_batch, static_cast<std::size_t>(rank), pass.chunk).saved;
+          costs.chunk(0, pass.micro_batch, static_cast<std::size_t>(rank), pass.chunk).saved -
+          offloaded_of(job, plan, costs, pass.micro_batch);
       held += pass.forward ? saved : -saved;
       most = std::max(most, held);
     }
@@ -202,7 +219,7 @@ MeasuredStep measure_step(const Job& job, const Plan& plan, const CostContext& c
       grouped ? std::move(*grouped)
               : measured(Accounted(plan, simulate_plan(job, plan, costs, plan_costs)), step, shown);
   measure_passes(plan, plan_costs, out);
-  measure_saved(plan, plan_costs, out);
+  measure_saved(job, plan, plan_costs, out);
   out.work = plan_costs.sum();
   if (plan.encoders) add_encoder_work(job, plan, costs, out.work);
   return out;

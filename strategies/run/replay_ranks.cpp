@@ -31,7 +31,9 @@ std::size_t fullest_replica(const std::vector<MeasuredStep>& steps, std::size_t 
 // reaches whatever more would.
 std::vector<MicroBatch> replayed_of(const Plan& plan, std::size_t replica) {
   std::vector<MicroBatch> out = plan.micro_batches[replica];
-  out.resize(std::min(out.size(), 2 * plan.stages.size()));
+  const std::size_t group =
+      std::max(plan.stages.size(), static_cast<std::size_t>(plan.micro_batch_group));
+  out.resize(std::min(out.size(), 2 * group));
   return out;
 }
 

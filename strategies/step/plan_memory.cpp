@@ -17,6 +17,24 @@ int communicators(const Parallelism& p) {
          (p.expert_model_parallel_size > 1) + (p.experts_apart() && p.expert_data_ranks() > 1);
 }
 
+// Transformer Engine's, where tp communication overlaps products (--tp-comm-overlap): of each of
+// twelve overlaps in a block a buffer as large as its whole input (module/base.py, initialize_ub),
+// outside PyTorch's allocator. Eight gather, which fp8 does in a byte; four reduce.
+Bytes overlap_buffers(const Job& job, const Plan& plan) {
+  constexpr std::int64_t kGather = 8, kReduce = 4;
+  const Parallelism& p = job.parallelism;
+  if (!job.software.overlap_tp_forward || !p.sequence_parallel || p.tensor_model_parallel_size == 1)
+    return {};
+  std::int64_t tokens = 0;
+  for (const std::vector<MicroBatch>& replica : plan.micro_batches)
+    for (const MicroBatch& mb : replica) tokens = std::max(tokens, mb.llm.tokens());
+  const NumberFormat format = job.software.precision.format;
+  const bool fp8 = is_quantised(format) && format != NumberFormat::nvfp4;
+  const std::int64_t half = job.software.precision.activation_bytes;
+  return Bytes{tokens / p.context_parallel_size * job.model.llm.blocks.hidden_size *
+               (kGather * (fp8 ? 1 : half) + kReduce * half)};
+}
+
 bool has_experts(const Job& job, const std::vector<Chunk>& chunks) {
   for (const Chunk& chunk : chunks)
     for (const PlannedLayer& p : chunk)
@@ -31,6 +49,7 @@ bool has_experts(const Job& job, const std::vector<Chunk>& chunks) {
 Bytes quantised_copies(const Job& job, const Plan& plan, int rank) {
   const Parallelism& p = job.parallelism;
   const Precision& precision = job.software.precision;
+  if (!is_quantised(precision.format) && p.zero_hpz_partition_size <= 1) return {};
   std::int64_t quantised = 0, all = 0;
   for (const Chunk& chunk : plan.stages[static_cast<std::size_t>(rank)])
     for (const PlannedLayer& layer : chunk) {
@@ -94,7 +113,8 @@ RankState rank_state(const Job& job, const Plan& plan, int rank) {
   }
   out.held[Holding::workspaces] = memory.gemm_workspaces;
   if (has_experts(job, chunks)) out.held[Holding::workspaces] += memory.grouped_gemm_workspaces;
-  out.held[Holding::communicators] = memory.per_communicator * communicators(p);
+  out.held[Holding::communicators] =
+      memory.per_communicator * communicators(p) + overlap_buffers(job, plan);
   out.held[Holding::context] = memory.context;
   out.held[Holding::reserve] = job.software.memory_reserve;
   return out;

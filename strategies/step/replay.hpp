@@ -9,11 +9,16 @@
 //   backward   what recomputes and gradients, until the layer is done; then what was saved is freed
 //
 // and at the end of a step the copies of gradients that reductions and the optimizer work with.
+// Between steps all but what is held is free, in the same blocks as long as nothing more is
+// reserved or given back. So a step whose shapes were replayed from the same blocks, and left them,
+// would do the same again: it is not replayed.
+//
 // Tensors that pass in a row of like layers are replayed for the first of them: the others find the
-// blocks that it gave back. What a row saves is taken as one block where the allocator would cut
-// all of it from one: it is freed without an allocation in between, and free neighbours join. Of
-// blocks that recompute together those of one kind count, so a unit of two kinds keeps an input
-// more. Left out: encoders beside the pipeline (plan.encoders), whose ranks are not replayed.
+// blocks that it gave back, and so do those of the first if it is plain that there are such.
+// Activations that are in the CPU's memory leave and come back where their windows end and begin
+// (strategies/lower/activation_offload.hpp). Of blocks that recompute together those of one kind
+// count, so a unit of two kinds keeps an input more. Left out: encoders beside the pipeline
+// (plan.encoders), whose ranks are not replayed.
 #pragma once
 
 #include <optional>
@@ -51,6 +56,7 @@ class RankReplay {
   using Block = CachingAllocator::Block;
   struct Row {  // of like layers
     PlannedLayer planned;
+    bool offloading = false;  // the LLM's blocks, where some of them are
     int count = 0;
     int unit = 1;       // that recompute together
     Bytes gathered{};   // zero_stage 3: its parameters while it runs
@@ -64,27 +70,40 @@ class RankReplay {
   struct Key {
     std::uint32_t row = 0;
     std::int64_t tokens = 0, sequences = 0, cross_keys = 0;
+    bool alike = false;  // the sequences
     bool operator==(const Key&) const = default;
   };
   struct KeyHash {
     std::size_t operator()(const Key& key) const;
   };
   struct Tensors : costs::LayerTensors {
-    TensorsTogether together;  // those that are saved
+    PassingTensors passing_forward, passing_backward;
+  };
+  struct Kept {  // by one block
+    std::vector<Bytes> tensors;
+    std::vector<Block> blocks;  // none while they are in the CPU's memory
   };
   struct Saved {
     std::vector<Block> blocks;
     std::vector<std::size_t> rows;  // where each row's begin
+    std::vector<Kept> offloading;   // of each of the LLM's blocks, if some are offloaded
   };
 
   void add_rows(const Job& job, const Chunk& chunk);
-  static Tensors with_sums(costs::LayerTensors tensors);
+  void offload(const Job& job);
+  static Tensors with_bounds(costs::LayerTensors tensors);
   const Tensors& tensors(std::uint32_t row, const MicroBatch& mb);
   bool allocate(Bytes bytes, std::vector<Block>& into);
   void free_last(std::vector<Block>& blocks, std::size_t count);
+  bool pass_forward(const Row& row, const Tensors& tensors);
   bool save(const Row& row, const Tensors& tensors, Saved& saved);
+  bool save_offloading(const Row& row, const Tensors& tensors, Saved& saved);
+  bool start_backward(const Row& row, const Tensors& tensors, Saved& saved);
+  bool back_through_offloaded(const Row& row, const Tensors& tensors, Saved& saved);
   bool forward(const MicroBatch& mb, std::uint32_t chunk, Saved& saved);
   bool finish_step();
+  bool replay(std::int64_t number, const std::vector<MicroBatch>& micro_batches);
+  std::uint64_t shapes_of(const std::vector<MicroBatch>& micro_batches) const;
   bool backward(const MicroBatch& mb, std::uint32_t chunk, Saved& saved, bool first);
   Bytes output(const MicroBatch& mb, std::uint32_t chunk) const;
 
@@ -100,10 +119,12 @@ class RankReplay {
   std::unordered_map<Key, Tensors, KeyHash> known_;
   Tensors latest_;  // of one that is not remembered
   bool gradients_appear_ = false;
+  std::vector<int> offload_windows_;  // lower/activation_offload.hpp; none: nothing is offloaded
   std::vector<Block> held_, passing_, gradients_;
   std::vector<Saved> saved_;  // by micro-batch and chunk; empty between steps
   std::vector<Pass> passes_;  // of a step with so many micro-batches
-  Bytes asked_{};
+  // By the shapes of steps, the allocator's changes before and after.
+  std::unordered_map<std::uint64_t, std::int64_t> changed_nothing_;
   std::optional<RanOut> ran_out_;
 };
 

@@ -296,7 +296,14 @@ class Friendly(InOneDirectory):
         self.assertEqual([len(rows), planned.sum(), misfits.sum(), fit.sum()], [12, 8, 2, 2])
         self.assertTrue(rows[planned].drop(columns=["simulated_steps"])[["iteration_s", "gpu_days", "days", "mfu", "bubble_share",
                         "peak_memory_bytes", "samples_per_step"]].isna().all(axis=None))
-        self.assertFalse(rows[~planned].iteration_s.isna().any())
+        times = ["iteration_s", "gpu_days", "days", "samples_per_s", "tokens_per_s_per_gpu", "mfu", "hfu", "mfu_6nd", "bubble_share"]
+        self.assertTrue(rows[misfits][times].isna().all(axis=None))
+        self.assertFalse(rows[fit][times].isna().any(axis=None))
+        self.assertFalse(rows[~planned][["peak_memory_bytes", "gpu_memory_bytes", "samples_per_step"]].isna().any(axis=None))
+        stages = pandas.read_parquet(self.dir / "kinds/stages.parquet").merge(rows[["point", "fits"]], on="point")
+        self.assertEqual(stages[~stages.fits][["forward_s", "backward_s", "busy_s", "bubble_s"]].notna().sum().sum(), 0)
+        self.assertFalse(stages[stages.fits].forward_s.isna().any())
+        self.assertFalse(stages[["peak_memory_bytes", "weights_bytes"]].isna().any(axis=None))
         self.assertTrue(rows[rows["parallelism.pipeline_model_parallel_size"] == 3].tp.isna().all())
         text = self.mllmsim("sweep", "large.toml", "--vary", "pp=1,2,3", "--vary", 'cluster.gpu_memory="4 GiB","80 GiB"',
                             "--strategies", "baseline,fsdp", "-o", "kinds").stdout
@@ -304,7 +311,7 @@ class Friendly(InOneDirectory):
         self.assertIn("fsdp needs", " ".join(rows.reason))
         self.assertNotIn("zero3 needs", " ".join(rows.reason))
         compared = self.compare("kinds")
-        self.assertEqual(sum(c["iteration_s"] is None for c in compared), 8)
+        self.assertEqual(sum(c["iteration_s"] is None for c in compared), 10)
         self.assertTrue(all(isinstance(c["parallelism.pipeline_model_parallel_size"], int) for c in compared))
         text = self.mllmsim("compare", "kinds", "--by", "strategy").stdout
         self.assertIn("cannot be planned", text)
@@ -339,7 +346,11 @@ class Friendly(InOneDirectory):
         helped = [r for r in e["remedies"] if r.get("fits")]
         self.assertTrue(helped)
         self.assertEqual(helped, e["remedies"][:len(helped)])
-        self.assertEqual([r["gain"] for r in helped], sorted((r["gain"] for r in helped), reverse=True))
+        self.assertEqual([r["days"] for r in helped], sorted(r["days"] for r in helped))
+        # What does not fit takes no time, and nothing is a gain over it.
+        self.assertEqual([e[key] for key in ("iteration_s", "gpu_days", "days")], [None] * 3)
+        self.assertEqual({r.get("gain") for r in e["remedies"]}, {None})
+        self.assertEqual({r["iteration_s"] for r in e["remedies"] if r.get("fits") is False}, {None})
         best = helped[0]
         run = json.loads(self.mllmsim("run", "large.toml", "cluster.gpu_memory=7 GiB", "mbs=2", *best["change"].split(),
                                       "--json", "-o", "best").stdout)["runs"][0]

@@ -7,7 +7,7 @@ from program import InItsOwnDirectory
 
 TEXT = """
 model = "llama-3-8b"
-cluster = { base = "h100-8x400", nodes = 2 }
+cluster = { base = "h100-8x400", nodes = 2, gpu_memory = "400 GiB" }  # what does not fit has no times
 [parallelism]
 zero_stage = 1
 global_batch_size = 64
@@ -119,6 +119,18 @@ class Parallelism(InItsOwnDirectory):
         self.assertLess(self.run_with("pp=2", "parallelism.zero_stage=2")["peak_memory_bytes"],
                         self.run_with("pp=2", "parallelism.zero_stage=1")["peak_memory_bytes"])
 
+    def test_megatron_fsdp_names_the_stages_its_own_way(self):
+        for stage, name in enumerate(("no_shard", "optim", "optim_grads", "optim_grads_params")):
+            strategy = ["strategy=fsdp"] if stage == 3 else []
+            (self.dir / "run.toml").write_text(TEXT)
+            numbered = self.run_with(f"parallelism.zero_stage={stage}", *strategy)
+            (self.dir / "run.toml").write_text(TEXT.replace("zero_stage = 1", f"data_parallel_sharding_strategy = \"{name}\""))
+            self.assertEqual(self.run_with(*strategy)["event_digest"], numbered["event_digest"], name)
+        (self.dir / "run.toml").write_text(TEXT)
+        key = "parallelism.data_parallel_sharding_strategy"
+        self.assertIn("either this or zero_stage", self.refused(f"{key}=optim"))
+        self.assertIn("optim_grads_params", self.refused(f"{key}=everything"))
+
     def test_an_optimizer_on_the_cpu_takes_a_link_and_leaves_memory(self):
         none, half, whole = (self.run_with(f"software.optimizer_offload_fraction={f}") for f in (0, 0.5, 1))
         self.assertAlmostEqual(half["iteration_s"], (none["iteration_s"] + whole["iteration_s"]) / 2, delta=1e-5)  # a launch
@@ -137,7 +149,11 @@ class Parallelism(InItsOwnDirectory):
 
     def test_activations_on_the_cpu_leave_memory(self):
         none, some = (self.run_with(f"software.cpu_offloading_num_layers={n}") for n in (0, 16))
-        self.assertLess(some["peak_memory_bytes"], none["peak_memory_bytes"])
+        # Half of 32 blocks leave, but for one where windows meet, and the allocator does not keep what they leave.
+        gone = none["stages"][0]["saved_activations_bytes"] - some["stages"][0]["saved_activations_bytes"]
+        block = gone / 16
+        self.assertGreater((none["peak_memory_bytes"] - some["peak_memory_bytes"]) / block, 14.5)
+        self.assertLess(some["stages"][0]["peak_reserved_bytes"], 1.02 * some["stages"][0]["peak_allocated_bytes"])
         self.assertGreaterEqual(some["iteration_s"], none["iteration_s"] * (1 - 1e-9))
         slow = self.run_with("software.cpu_offloading_num_layers=16", "cluster.host_link_bandwidth=\"1 GB/s\"")
         self.assertGreater(slow["iteration_s"], 1.5 * none["iteration_s"])
@@ -145,6 +161,25 @@ class Parallelism(InItsOwnDirectory):
                            ("fewer than all", ["software.cpu_offloading_num_layers=32"]),
                            ("host_link_bandwidth", ["cluster.host_link_bandwidth=\"0 GB/s\""])):
             self.assertIn(word, self.refused("software.cpu_offloading_num_layers=16", *keys))
+
+    def test_larger_groups_of_micro_batches_keep_more_activations(self):
+        # 4 ranks of 2 chunks, 16 micro-batches: rank 0 runs 6 + 4 or 6 + 8 forwards before its first backward.
+        sizes = ("pp=4", "vpp=2", "gbs=64", "strategy={ name = \"baseline\", partition = \"layers\" }")
+        few, many = (self.run_with(*sizes, f"parallelism.microbatch_group_size_per_virtual_pipeline_stage={g}") for g in (4, 8))
+        saved = [run["stages"][0]["saved_activations_bytes"] for run in (few, many)]
+        self.assertAlmostEqual(saved[1] / saved[0], 15 / 11, delta=0.03)  # and one more before it
+        self.assertEqual(self.run_with(*sizes)["stages"], few["stages"])  # as many as ranks
+        key = "parallelism.microbatch_group_size_per_virtual_pipeline_stage"
+        for word, keys in (("found 3", [f"{key}=3"]), ("found 7", [f"{key}=7"]), ("overlap_p2p", [f"{key}=8", "software.overlap_p2p=false"]),
+                           ("virtual_pipeline_stages above 1", [f"{key}=8", "vpp=1"])):
+            self.assertIn(word, self.refused(*sizes, *keys))
+
+    def test_overlapped_tp_communication_has_buffers(self):
+        # Twelve buffers of 8,192 x 4,096: eight gather, in a byte with fp8; four reduce.
+        for precision, gather in (("bf16", 2), ("fp8", 1)):
+            without, buffers = (self.run_with("tp=2", "parallelism.sequence_parallel=true", f"precision={precision}",
+                                              f"software.overlap_tp_forward={o}")["stages"][0]["communicators_bytes"] for o in ("false", "true"))
+            self.assertEqual(buffers - without, 8192 * 4096 * (8 * gather + 4 * 2))
 
     def test_what_frameworks_refuse_is_refused_with_the_reason(self):
         self.assertIn("do not divide", self.refused("cp=3"))
@@ -162,6 +197,7 @@ class Parallelism(InItsOwnDirectory):
         self.assertIn("DeepSpeed's", self.refused("strategy=fsdp", "parallelism.zero_stage=3", "parallelism.zero_hpz_partition_size=2",
                                                   "parallelism.reshard_after_forward=false"))
         self.assertIn("pipeline", self.refused("pp=2", "parallelism.zero_stage=3"))
+        self.assertIn("scale blocks", self.refused("cluster=h100-8x400", "precision=mxfp8"))
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ class StandardError(Cli):
         return talk
 
     def test_a_long_plan_says_how_far_it_is_on_a_terminal_only(self):
-        words = ["run", "vit-3b-gpt-11b-a100x8", "gbs=1024", "--out", "out"]
+        words = ["run", "vit-3b-gpt-11b-a100x8", "gbs=512", "--out", "out"]
         done = subprocess.run([MLLMSIM, *words], cwd=self.dir, capture_output=True, text=True, timeout=600)
         self.assertNotIn("steps of planning", done.stderr)
         self.assertIn(b"17 of 17 steps of planning", self.talk_on_a_terminal(*words))

@@ -64,7 +64,7 @@ class Grid(Cli):
         self.assertEqual([(row["cluster.nodes"], row[PP], row["strategy"]) for row in rows],
                          [(n, p, s) for n in [2, 4, 8] for p in [2, 4, 8] for s in ["balanced", "baseline"]])
         for row in rows:
-            if row["iteration_s"] > 0:
+            if row["feasible"]:
                 self.assertEqual((row["gpus"], row["pp"], row["dp"]), (8 * row["cluster.nodes"], row[PP], 4 * row["cluster.nodes"] // row[PP]))
 
     def test_a_point_is_what_run_gives(self):
@@ -339,8 +339,8 @@ class Reading(Cli):
         least = min(rows, key=lambda row: row["gpu_days"])
         self.assertEqual(best, (least["strategy"], least[PP], least["gpu_days"]))
         stages = duckdb.sql(f"""select count(*) from '{self.dir}/s/runs.parquet' r join '{self.dir}/s/stages.parquet' s
-                                using (point) where r.iteration_s > 0""").fetchall()[0][0]
-        self.assertEqual(stages, sum(row["pp"] for row in self.rows("s") if row["iteration_s"] > 0))
+                                using (point) where r.feasible""").fetchall()[0][0]
+        self.assertEqual(stages, sum(row["pp"] for row in self.rows("s") if row["feasible"]))
 
 
 if __name__ == "__main__":

@@ -191,6 +191,31 @@ class Validate(unittest.TestCase):
         self.assertEqual(report["skipped"], [{"source": "from a table", "reason": "no such kind", "rows": 1}])
         self.assertIn("from a table: 1 rows left out: no such kind", self.validate(family).stdout)
 
+    def test_rows_that_a_map_lacks_are_left_out(self):
+        """A cell that is in no map leaves its row out, with the reason; "*" maps all others; "8.0" is a whole number of stages."""
+        family = CSV_FAMILY.replace('= "stages"', '= { column = "stages", times = 1 }', 1).replace(
+            "[points.published]", 'granularity = { column = "kind", map = { real = "stage" } }\n[points.published]').replace(
+            'where = { kind = "real" }', "")
+        self.write("f.toml", family)
+        self.write("runs.csv", CSV.replace("x,real,8", "x,real,8.0"))
+        done = self.validate("f.toml")
+        self.assertIn('from a table: 1 rows left out: kind: expected "real", found "made up"', done.stdout)
+        self.assertIn("8.0 stages", done.stdout)
+        self.write("f.toml", family.replace('real = "stage"', '"*" = "stage"'))
+        self.assertNotIn("left out", self.validate("f.toml").stdout)
+        self.write("f.toml", family.replace("real = ", "unreal = "))
+        self.assertIn('runs.csv:3:3: kind: expected "unreal", found "real"', self.validate("f.toml", code=2).stderr)
+
+    def test_rows_that_are_no_run_are_left_out(self):
+        """Of three rows one cannot be divided over its stages: it is left out, by file, line and key. If all are like that, it is an error."""
+        family = self.write("f.toml", CSV_FAMILY.replace('{ column = "stages", times = 3 }', '"kind"').replace('where = { kind = "real" }', ""))
+        self.write("runs.csv", CSV.replace("real", "24").replace("made up", "0"))
+        done = self.validate(family)
+        self.assertRegex(done.stdout, r"from a table: 1 rows left out: .*runs.csv:4:\d+: parallelism.global_batch_size: expected")
+        self.assertIn("8 stages", done.stdout)
+        self.write("runs.csv", CSV.replace("real", "0").replace("made up", "0"))
+        self.assertIn("runs.csv:3:", self.validate(family, code=2).stderr)
+
     def test_wrong_rules_are_named(self):
         family = self.write("f.toml", CSV_FAMILY + "[[points.when]]\nwhere = { pp = 4 }\n[[points.leave_out]]\nbecause = 'x'\n")
         self.write("runs.csv", CSV)

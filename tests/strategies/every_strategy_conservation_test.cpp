@@ -16,7 +16,8 @@ bool works(const Program& program, const Task& task) {
   if (task.kind == TaskKind::host || task.kind == TaskKind::optimizer) return false;
   const std::string& label = program.text(task.label);  // these are no kernels of layers
   return label != "start of a pass" && label != "slowed by dp collectives" &&
-         label != "llm tp collective beside an encoder" && label != "gradients into buckets" &&
+         label != "llm tp collective beside an encoder" &&
+         label != "llm beside a collective of an encoder" && label != "gradients into buckets" &&
          !label.ends_with(" input");  // gathered before a pass
 }
 

@@ -180,6 +180,7 @@ Kernel memory_kernel(const MemoryTask& t) {
     case costs::MemoryOp::cross_entropy:
       return with_state(std::move(operands), [](Operands& o) { cross_entropy(o.a, o.c); });
     case costs::MemoryOp::optimizer:
+    case costs::MemoryOp::quantise_mxfp8:
       break;
   }
   throw InternalError("unknown memory-bound kernel");

@@ -67,16 +67,27 @@ TEST(ExpertParallel, ARankComputesItsOwnExperts) {
   EXPECT_EQ(block.ran({32, 64, 16, GemmPass::weight_gradient, 2, NumberFormat::bf16, true}), 1);
 }
 
-// There and back, forward and backward: 4 times 32 rows of 64 values of 2 bytes.
+// There and back, forward and backward: 4 times 32 rows of 64 values of 2 bytes; a probability of 4
+// bytes for each there, and its gradient back.
 TEST(ExpertParallel, RowsTravelOnceForEachExpert) {
-  EXPECT_NEAR(ExpertBlock(experts_over(4, 1)).bytes("ep all-to-all"), 4 * 32 * 64 * 2, 0.01);
+  const ExpertBlock block(experts_over(4, 1));
+  EXPECT_NEAR(block.bytes("ep all-to-all"), 4 * 32 * 64 * 2, 0.01);
+  EXPECT_NEAR(block.bytes("ep probabilities"), 2 * 32 * 4, 0.01);
 }
 
 // 2 of 8 experts on 4 ranks of 2 miss a rank in 15 of 28 ways: 4 x 13/28 ranks for a token, 29 (of
-// 29.7) copies of 16 tokens.
+// 29.7) copies of 16 tokens. HybridEP sends the probabilities of all 8 experts with each, and their
+// gradients back; before, all ranks gather which of 8 experts each of 16 tokens goes to, a byte
+// each.
 TEST(ExpertParallel, TokensTravelOnceToEachRank) {
+  const auto sent = [](TokenDispatcher how) {
+    const ExpertBlock block(experts_over(4, 1), dispatching(how));
+    return block.bytes("ep dispatch") + block.bytes("ep combine");
+  };
+  EXPECT_NEAR(sent(TokenDispatcher::deepep), 4 * 29 * 64 * 2, 0.01);
+  EXPECT_NEAR(sent(TokenDispatcher::hybridep), 4 * 29 * 64 * 2 + 2 * 29 * 8 * 4, 0.01);
   const ExpertBlock block(experts_over(4, 1), dispatching(TokenDispatcher::hybridep));
-  EXPECT_NEAR(block.bytes("ep dispatch") + block.bytes("ep combine"), 4 * 29 * 64 * 2, 0.01);
+  EXPECT_NEAR(block.bytes("ep routing map"), 4 * 16 * 8, 0.01);
 }
 
 // Two tp ranks route 8 tokens each, 16 rows; two etp ranks gather each other's and halve experts.
@@ -116,6 +127,27 @@ TEST(ExpertParallel, ExchangesHideBesideAnotherPassOnlyIfAsked) {
     if (!k.communication && k.name != "attention backward") backward += k.time;
   const Time hidden = totals(block.cost).forward.beside_other_pass;
   EXPECT_NEAR(static_cast<double>(hidden.value), static_cast<double>(backward.value), 2);
+}
+
+// One graph of attention and router reads the block's input; backwards the gradients of what the
+// tokens became and of what goes past the experts. Without graphs nothing is copied.
+TEST(ExpertParallel, GraphsCopyWhatTheyRead) {
+  const auto copies = [](bool attention, bool router) {
+    Software s = flash();
+    s.cuda_graph_attention = attention;
+    s.cuda_graph_router = router;
+    const ExpertBlock block(experts_over(4, 1), s);
+    std::pair<int, int> launched{};
+    for (const TimedKernel& k : block.cost.forward)
+      if (k.name == "copy into graph") launched.first += k.launches;
+    for (const TimedKernel& k : block.cost.backward)
+      if (k.name == "copy into graph") launched.second += k.launches;
+    return launched;
+  };
+  EXPECT_EQ(copies(false, false), std::pair(0, 0));
+  EXPECT_EQ(copies(true, false), std::pair(1, 1));
+  EXPECT_EQ(copies(false, true), std::pair(1, 2));
+  EXPECT_EQ(copies(true, true), std::pair(1, 2));
 }
 
 // Of one rank with etp = tp, kernels are those of a block without any of it.

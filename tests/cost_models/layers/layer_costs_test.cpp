@@ -400,7 +400,25 @@ TEST(LayerCosts, EarlierEncodersOutputsPassThroughLaterOnes) {
 // states read and written: 24 B; bf16 copy: 6 B.
 TEST(LayerCosts, OptimizerMovesFiftyBytesAParameter) {
   Fixture f(gpt(1, 1024, 16), 1, false, flash());
-  EXPECT_EQ(f.costs.optimizer_step(1'000'000), Time{50'000});
+  EXPECT_EQ(f.costs.optimizer_step(1'000'000, 1'000'000), Time{50'000});
+}
+
+// Two replicas that each update half of a million parameters (46 B each) hold all gradients: zeroed
+// and divided by two, 3 times 4 B; parameters gathered into a buffer are copied out, 4 B.
+TEST(LayerCosts, WholeGradientsAreZeroedAndScaledWhateverARankUpdates) {
+  const Model model = gpt(1, 1024, 16);
+  SimpleCosts kernels;
+  Parallelism p{.data_parallel_size = 2, .zero_stage = 1, .global_batch_size = 2};
+  Software software = flash();
+  EXPECT_EQ(LayerCosts(model, p, software, kernels, {}).optimizer_step(500'000, 1'000'000),
+            Time{23'000 + 12'000});
+  software.copy_gathered_parameters = true;
+  EXPECT_EQ(LayerCosts(model, p, software, kernels, {}).optimizer_step(500'000, 1'000'000),
+            Time{23'000 + 12'000 + 4'000});
+  software.grad_reduce_passes = 0;
+  software.grads_start_empty = true;
+  EXPECT_EQ(LayerCosts(model, p, software, kernels, {}).optimizer_step(500'000, 1'000'000),
+            Time{23'000 + 4'000});
 }
 
 TEST(LayerCosts, BlocksOfAModuleAreAlikeAndComputedOnce) {

@@ -333,6 +333,16 @@ void add_recurrent(std::vector<PublishedModel>& out) {
           delta + "32",
       R"("model_type": "qwen3_5_moe", )" + qwen_vit.substr(qwen_vit.find("\"depth\"")) + "2048",
       kUntied));
+  out.push_back(
+      flat("Qwen3-Coder-Next", 79674391296,
+           decoder("qwen3_next", 48, 2048, 16, 2, 5120, 151936,
+                   R"("head_dim": 256, "linear_num_key_heads": 16, "linear_num_value_heads": 32,
+                 "linear_key_head_dim": 128, "linear_value_head_dim": 128,
+                 "linear_conv_kernel_dim": 4, "full_attention_interval": 4, "num_experts": 512,
+                 "num_experts_per_tok": 10, "moe_intermediate_size": 512,
+                 "shared_expert_intermediate_size": 512, "decoder_sparse_step": 1,
+                 "mlp_only_layers": [], "partial_rotary_factor": 0.25, )" +
+                       std::string(kUntied))));
   const auto mamba = [](int heads, int head_dim, int chunk) {
     return fmt::format(
         R"("head_dim": 128, "mamba_num_heads": {}, "mamba_head_dim": {}, "chunk_size": {},

@@ -123,6 +123,16 @@ TEST(Problems, GlobalBatchMustDivide) {
             "expected a multiple of micro_batch_size 1 x data parallel 2 = 2, found 7");
 }
 
+// The small run has 2 replicas and micro-batches of 1: 3 steps of accumulation are 6 samples.
+TEST(Problems, AccumulationStandsForTheGlobalBatch) {
+  const std::string steps = "parallelism.gradient_accumulation_steps=3";
+  EXPECT_EQ(read_text_scenario(kSmallRun, {steps}).job.parallelism.global_batch_size, 6);
+  const std::string line = "global_batch_size = ";
+  std::string both = kSmallRun;
+  both.insert(both.find(line), "gradient_accumulation_steps = 3\n");
+  EXPECT_NE(problems_in(both).find("give either this or global_batch_size"), std::string::npos);
+}
+
 TEST(Problems, InterleavedSchedule) {
   EXPECT_EQ(
       problems_with({"parallelism.virtual_pipeline_stages=2", "parallelism.global_batch_size=6"}),

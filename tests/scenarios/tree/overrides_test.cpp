@@ -49,6 +49,12 @@ TEST(Overrides, TurnANameIntoATable) {
             "\n[recompute]\nencoder = \"full\"\nllm = \"none\"\n");
 }
 
+TEST(Overrides, OfTwoWaysToSayOneThingTheLaterCounts) {
+  EXPECT_EQ(overridden("[cluster]\nnodes = 4", {"cluster.gpus=64"}), "\n[cluster]\ngpus = 64\n");
+  EXPECT_EQ(overridden("[parallelism]\ngradient_accumulation_steps = 4", {"gbs=64"}),
+            "\n[parallelism]\nglobal_batch_size = 64\n");
+}
+
 TEST(Overrides, AnotherClusterKeepsTheNodes) {
   EXPECT_EQ(overridden("[cluster]\nbase = 'x'\nnodes = 4", {"cluster=y"}),
             "\n[cluster]\nbase = \"y\"\nnodes = 4\n");

@@ -182,8 +182,8 @@ TEST(CachingAllocator, KeepsItsAccounts) {
   }));
 }
 
-// Rows of like layers: taken together where that is possible, or tensor by tensor, and freed as a
-// whole in any order; after each the same is allocated and reserved, and as much fails.
+// Rows of like layers, taken together or tensor by tensor, and freed as a whole in any order; after
+// each the same is allocated and reserved, and as much fails.
 TEST(CachingAllocator, TogetherIsAsOneByOne) {
   EXPECT_TRUE(rc::check([] {
     const AllocatorSettings settings = random_settings();
@@ -195,40 +195,74 @@ TEST(CachingAllocator, TogetherIsAsOneByOne) {
       if (!live.empty() && *rc::gen::inRange(0, 5) < 2) {
         const auto at =
             static_cast<std::size_t>(*rc::gen::inRange<int>(0, static_cast<int>(live.size())));
-        for (const auto block : live[at].first) one.free(block);
-        for (const auto block : live[at].second) other.free(block);
+        const auto& [a, b] = live[at];
+        for (const auto block : a) one.free(block);
+        other.free_together(b.data(), b.data() + b.size());
         live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
       } else {
-        const auto sizes = *rc::gen::container<std::vector<std::int64_t>>(
-            4, rc::gen::element<std::int64_t>(0, 700, kMiB / 2, kMiB + 1, 3 * kMiB, 17 * kMiB));
-        TensorsTogether together;
-        for (const std::int64_t size : sizes) together.add(Bytes{size});
+        auto sizes = *rc::gen::container<std::vector<Bytes>>(
+            *rc::gen::inRange<std::size_t>(1, 6),
+            rc::gen::construct<Bytes>(rc::gen::element<std::int64_t>(
+                0, 700, kMiB / 2, kMiB + 1, 3 * kMiB, 3 * kMiB + 700, 7 * kMiB, 17 * kMiB)));
+        const int times = *rc::gen::inRange(1, 9);
         Blocks a, b;
         bool failed = false;
-        for (int left = *rc::gen::inRange(1, 9); left > 0 && !failed; --left) {
-          const bool taken = other.allocate_together(together, left, b);
-          for (int n = taken ? left : 1; n > 0; --n)
-            for (const std::int64_t size : sizes) {
-              if (size == 0 || failed) continue;
-              const auto block = one.allocate(Bytes{size});
-              if (block) a.push_back(*block);
-              if (taken) {
-                RC_ASSERT(block.has_value());
-                continue;
-              }
-              const auto same = other.allocate(Bytes{size});
-              RC_ASSERT(same.has_value() == block.has_value());
-              if (same) b.push_back(*same);
-              failed = !block;
-            }
-          if (taken) break;
-        }
+        for (int n = times; n > 0; --n)
+          for (const Bytes size : sizes) {
+            if (size.value == 0 || failed) continue;
+            const auto block = one.allocate(size);
+            if (block) a.push_back(*block);
+            failed = !block;
+          }
+        RC_ASSERT(other.allocate_together(sizes, times, b) == !failed);
         live.emplace_back(std::move(a), std::move(b));
       }
       RC_ASSERT(one.allocated() == other.allocated());
       RC_ASSERT(one.reserved() == other.reserved());
       RC_ASSERT(one.peak_allocated() == other.peak_allocated());
       RC_ASSERT(one.retries() == other.retries());
+      RC_ASSERT(one.refused() == other.refused());
+    }
+  }));
+}
+
+// What is said to change nothing: no memory and no peak more, and what follows goes where it went.
+TEST(CachingAllocator, PassingTensorsMayLeaveNoTrace) {
+  EXPECT_TRUE(rc::check([] {
+    const Bytes limit = mib(1000);
+    CachingAllocator with({}, limit), without({}, limit);
+    std::vector<std::pair<CachingAllocator::Block, CachingAllocator::Block>> live;
+    const auto size = rc::gen::construct<Bytes>(
+        rc::gen::element<std::int64_t>(700, kMiB / 2, 3 * kMiB, 5 * kMiB, 17 * kMiB, 30 * kMiB));
+    for (int i = 0; i < 100; ++i) {
+      if (!live.empty() && *rc::gen::inRange(0, 5) < 2) {
+        const auto at =
+            static_cast<std::size_t>(*rc::gen::inRange<int>(0, static_cast<int>(live.size())));
+        with.free(live[at].first);
+        without.free(live[at].second);
+        live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
+      } else if (const Bytes bytes = *size; const auto block = with.allocate(bytes)) {
+        live.emplace_back(*block, *without.allocate(bytes));
+      }
+      const auto at_once = *rc::gen::inRange<std::size_t>(1, 4);
+      PassingTensors passing;
+      const auto sizes = *rc::gen::container<std::vector<Bytes>>(4, size);
+      for (const Bytes bytes : sizes) passing.add(bytes);
+      passing.at_once(at_once);
+      if (with.unchanged_by(passing)) {
+        std::vector<CachingAllocator::Block> blocks;
+        for (const Bytes bytes : sizes) {
+          if (blocks.size() == at_once) {
+            with.free(blocks.front());
+            blocks.erase(blocks.begin());
+          }
+          blocks.push_back(*with.allocate(bytes));
+        }
+        for (const auto block : blocks) with.free(block);
+      }
+      RC_ASSERT(with.allocated() == without.allocated());
+      RC_ASSERT(with.reserved() == without.reserved());
+      RC_ASSERT(with.peak_allocated() == without.peak_allocated());
     }
   }));
 }

@@ -54,6 +54,22 @@ TEST(Progress, PlainLinesAreFew) {
   EXPECT_EQ(text.find('\n'), text.size() - 1);
 }
 
+// Two jobs on one bar: the second begins at nothing done.
+TEST(Progress, CountsEachJobAnew) {
+  std::FILE* out = std::tmpfile();
+  {
+    Progress progress(out, /*terminal=*/true);
+    for (const std::size_t total : {3, 2}) {
+      progress.begin(total, "remedies");
+      for (std::size_t i = 0; i < total; ++i) progress.done(true);
+      progress.end();
+    }
+  }
+  const std::string text = written(out);
+  EXPECT_NE(text.find("3 of 3 remedies"), std::string::npos) << text;
+  EXPECT_NE(text.find("2 of 2 remedies"), std::string::npos) << text;
+}
+
 // What is over within its patience is not talked about.
 TEST(Progress, IsSilentAboutWhatIsQuick) {
   std::FILE* out = std::tmpfile();

@@ -14,9 +14,9 @@ constexpr Time kDuration{1000};
 constexpr LinkId kA{0}, kB{1};
 
 struct Flows {
-  explicit Flows(const std::vector<std::vector<LinkUse>>& flows) : program(1) {
+  explicit Flows(const std::vector<std::vector<LinkUse>>& flows, bool late = false) : program(1) {
     for (const auto& uses : flows) transfers.push_back(program.add_transfer(uses));
-    sharing.emplace(std::vector<BytesPerSecond>(2, kBytePerNs), program);
+    sharing.emplace(std::vector<BytesPerSecond>(2, kBytePerNs), program, late);
   }
   // Starts a flow, or ends it, and takes note of completions.
   void start(std::size_t flow, Time now) {
@@ -106,6 +106,40 @@ TEST(LinkSharing, AFlowThatNeedsMoreThanALinkIsSlowedByIt) {
   Flows f({{use(kA, 2000)}});
   f.start(0, Time{0});
   EXPECT_EQ(f.completion[0], 2000);
+}
+
+// The first uses A from 5000 to 6000. What comes late, at 3000, finds A as it was then.
+TEST(LinkSharing, ALateFlowInAGapIsAsIfItHadComeInTime) {
+  Flows f({{use(kA, 700)}, {use(kA, 700)}}, true);
+  f.start(0, Time{5000});
+  f.finish(0, Time{6000});
+  f.start(1, Time{3000});
+  EXPECT_EQ(f.completion[1], 4000);
+  f.finish(1, Time{4000});
+  EXPECT_TRUE(f.sharing->in_order());
+}
+
+// At 4500 it would have slowed the first; while the first is there, its links are not as they were;
+// and a narrow link that it shares makes others slower from then on.
+TEST(LinkSharing, ALateFlowThatMeetsOthersIsOutOfOrder) {
+  Flows overlapping({{use(kA, 700)}, {use(kA, 700)}}, true);
+  overlapping.start(0, Time{5000});
+  overlapping.finish(0, Time{6000});
+  overlapping.start(1, Time{4500});
+  overlapping.finish(1, Time{5500});
+  EXPECT_FALSE(overlapping.sharing->in_order());
+
+  Flows during({{use(kA, 700)}, {use(kA, 200)}}, true);
+  during.start(0, Time{5000});
+  during.start(1, Time{4500});
+  EXPECT_FALSE(during.sharing->in_order());
+
+  Flows narrow({{use(kA, 700)}, {use(kB, 100)}, {use(kA, 700)}}, true);
+  narrow.start(0, Time{0});
+  narrow.start(1, Time{500});
+  EXPECT_TRUE(narrow.sharing->in_order());
+  narrow.start(2, Time{200});
+  EXPECT_FALSE(narrow.sharing->in_order());
 }
 
 }  // namespace

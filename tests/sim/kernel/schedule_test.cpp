@@ -41,6 +41,14 @@ TEST(Schedule, InterleavedGoesThroughChunksInGroupsOfRanks) {
             "F0.0 F1.0 F0.1 F1.1 B0.1 B1.1 B0.0 B1.0");
 }
 
+// Megatron's own example of 5 micro-batches in groups of 3: p = 2, v = 2, last rank: warm-up
+// (v - 1) * 3, the last group has two.
+TEST(Schedule, GroupsMayBeLargerThanTheRanks) {
+  EXPECT_EQ(text(schedule(ScheduleKind::interleaved, 2, 2, 5, 1, 3), true),
+            "F0.0 F1.0 F2.0 F0.1 B0.1 F1.1 B1.1 F2.1 B2.1 F3.0 B0.0 F4.0 B1.0 F3.1 B2.0 F4.1 B3.1 "
+            "B4.1 B3.0 B4.0");
+}
+
 TEST(Schedule, AccumulationRunsMicroBatchesInTurn) {
   EXPECT_EQ(text(schedule(ScheduleKind::accumulate, 1, 1, 2, 0), false), "F0 B0 F1 B1");
 }
@@ -48,10 +56,11 @@ TEST(Schedule, AccumulationRunsMicroBatchesInTurn) {
 TEST(Schedule, EveryPassRunsOnceAndForwardBeforeBackward) {
   EXPECT_TRUE(rc::check([] {
     const int p = *rc::gen::inRange(2, 9), v = *rc::gen::inRange(1, 5);
-    const int m = p * *rc::gen::inRange(1, 5), rank = *rc::gen::inRange(0, p);
+    const int g = *rc::gen::inRange(p, 2 * p + 1), rank = *rc::gen::inRange(0, p);
+    const int m = g * *rc::gen::inRange(1, 5) + *rc::gen::elementOf(std::vector{0, p % g});
     const auto kind = v > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
     std::set<Pass> seen;
-    for (const Pass& pass : schedule(kind, p, v, m, rank)) {
+    for (const Pass& pass : schedule(kind, p, v, m, rank, g)) {
       RC_ASSERT(seen.insert(pass).second);
       if (!pass.forward) RC_ASSERT(seen.contains({true, pass.micro_batch, pass.chunk}));
     }

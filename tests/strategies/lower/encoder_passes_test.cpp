@@ -107,6 +107,29 @@ TEST(EncoderPasses, HoldUpTheCollectiveBesideThem) {
   EXPECT_EQ(held, std::min(scaled(beside, 1 - 1 / slowdown), scaled(collective, slowdown - 1)));
 }
 
+// Two kernels, of which the second is a collective, run where the LLM's next kernels follow: it
+// takes SMs from those, for as long as it runs or a share of what they take.
+TEST(EncoderPasses, TheirCollectivesSlowTheLlmsKernels) {
+  Job job = Beside::one_gpu();
+  job.parallelism.tensor_model_parallel_size = 2;
+  JobCosts costs(job);
+  Plan plan = Beside::plan_beside(job);
+  plan.encoders->tp = 2;
+  const std::vector<EncoderKernel> kernels =
+      encoder_kernels(costs.layers, plan.encoders->stages[0], {&plan.micro_batches[0][0]}, true);
+  std::uint32_t through = 0;  // the first collective
+  while (!kernels[through].kernel.communication) ++through;
+  plan.encoders->ranks[0].slots[1].kernels = through + 1;
+  const Program program = to_program(job, plan, costs.context());
+  const double slowdown = costs.context().kernels.gemm_slowdown_beside_collective();
+  Time longer{};
+  for (const Task& task : program.tasks())
+    if (program.text(task.label) == "llm beside a collective of an encoder")
+      longer += task.duration;
+  EXPECT_GT(longer, Time{});
+  EXPECT_LE(longer, scaled(kernels[through].kernel.time, 1 - 1 / slowdown));
+}
+
 // On the same rank nothing travels: the LLM's forward waits for the encoder's, whose backward waits
 // for the LLM's.
 TEST(EncoderPasses, AreJoinedToTheLlmsPassesOfTheirMicroBatch) {
