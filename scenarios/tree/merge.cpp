@@ -31,7 +31,7 @@ struct Override {
   std::size_t depth() const { return names_strategy() ? 1 : path.size(); }
 };
 
-// Two ways to say one thing: the one that is set later counts.
+// Two ways to say one thing: the one that is laid over the other counts.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kAlternatives{
     {{"cluster.nodes", "cluster.gpus"},
      {"parallelism.global_batch_size", "parallelism.gradient_accumulation_steps"}}};
@@ -117,7 +117,19 @@ void apply(Node& run, const Override& o, Problems& problems) {
   assign(*at, o.path.back(), o, problems);
 }
 
+// Nothing says which of two alternatives counts if both are set at once.
+void check_alternatives(const std::vector<Override>& all, Problems& problems) {
+  for (const auto& [one, other] : kAlternatives) {
+    const auto first = std::ranges::find(all, one, &Override::key);
+    const auto second = std::ranges::find(all, other, &Override::key);
+    if (first != all.end() && second != all.end())
+      problems.add(second->value.position, second->key,
+                   fmt::format("{} says this as well: give one of the two", one));
+  }
+}
+
 void apply_all(Node& run, std::vector<Override> all, Problems& problems) {
+  check_alternatives(all, problems);
   std::stable_sort(all.begin(), all.end(),
                    [](const Override& a, const Override& b) { return a.depth() < b.depth(); });
   for (const Override& o : all) apply(run, o, problems);

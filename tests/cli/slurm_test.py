@@ -100,7 +100,7 @@ class Slurm(unittest.TestCase):
         self.assertIn("invalid partition", error)
         self.assertIn("--launch", self.run_mllmsim("sweep", *SHORT, "--detach", code=2).stderr)
         # A scenario that is wrong is refused before it is submitted.
-        self.run_mllmsim("sweep", *SHORT, "--vary", "cluster.gpus=0", "--launch", "slurm", "--out", "s", code=2)
+        self.run_mllmsim("sweep", *SHORT, "--vary", "cluster.cards=1", "--launch", "slurm", "--out", "s", code=2)
         self.assertFalse((self.dir / "s").exists())
 
 

@@ -19,17 +19,20 @@ TEST(Cluster, IsALeafSpineOfSingleNodeDomainsUnlessSaid) {
   EXPECT_EQ(c.gpu_speed_spread, ClusterSpec{}.gpu_speed_spread);
 }
 
-// The small cluster's nodes have 8 GPUs: 16 are two of them, 4 are half of one, and the last one
-// said of nodes and GPUs counts.
+// The small cluster's nodes have 8 GPUs: 16 are two of them, 4 are half of one.
 TEST(Cluster, GpusStandForNodes) {
   EXPECT_EQ(cluster_with({"cluster.gpus=16"}).nodes, 2);
   EXPECT_EQ(cluster_with({"cluster.gpus=16"}).gpus_per_node, 8);
   EXPECT_EQ(cluster_with({"cluster.gpus=4"}).nodes, 1);
   EXPECT_EQ(cluster_with({"cluster.gpus=4"}).gpus(), 4);
-  EXPECT_EQ(cluster_with({"cluster.gpus=16", "cluster.nodes=4"}).gpus(), 32);
   EXPECT_EQ(
       problems_with({"cluster.gpus=12"}),
       "command line: cluster.gpus=12: cluster.gpus: expected whole nodes of 8 GPUs, found 12");
+  const char* both =
+      "command line: cluster.gpus=16: cluster.gpus: cluster.nodes says this as well: give one of "
+      "the two";
+  EXPECT_EQ(problems_with({"cluster.gpus=16", "cluster.nodes=4"}), both);
+  EXPECT_EQ(problems_with({"cluster.nodes=4", "cluster.gpus=16"}), both);
 }
 
 TEST(Cluster, TopologyKeysAreRead) {
