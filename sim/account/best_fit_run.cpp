@@ -16,14 +16,13 @@ void BestFitRun::add_size(std::int64_t size) {
   ++count_;
 }
 
-void BestFitRun::begin(const FreeBlocks& pool) {
+void BestFitRun::begin(FreeBlocks& pool) {
   pool_ = &pool;
   for (std::size_t c = 0; c < count_; ++c) {
-    Class& own = classes_[c];
-    own.first = own.next = pool.lower_bound({own.size, -1, 0});
-    if (c > 0) classes_[c - 1].end = own.first;
+    classes_[c].row = pool.row_of(classes_[c].size);
+    if (c > 0) classes_[c - 1].end = classes_[c].row;
   }
-  if (count_ > 0) classes_[count_ - 1].end = pool.size();
+  if (count_ > 0) classes_[count_ - 1].end = pool.rows();
 }
 
 std::size_t BestFitRun::class_of(std::int64_t size) const {
@@ -32,16 +31,16 @@ std::size_t BestFitRun::class_of(std::int64_t size) const {
   return c;
 }
 
-void BestFitRun::end(FreeBlocks& pool) {
+void BestFitRun::end() {
+  for (const FreeBlock& f : left_) pool_->comes(f.size, f.address, f.block);
   for (std::size_t c = 0; c < count_; ++c) {
-    Class& own = classes_[c];
-    for (std::size_t at = own.first; at < own.next; ++at) pool.leaves(pool[at].block);
-    left_.insert(left_.end(), own.rests.begin(), own.rests.end());
-    own.rests.clear();
+    std::vector<FreeBlock>& rests = classes_[c].rests;
+    for (auto f = rests.rbegin(); f != rests.rend(); ++f)
+      pool_->comes(f->size, f->address, f->block);
+    rests.clear();
   }
+  if (count_ > 0) pool_->settle();
   count_ = 0;
-  std::sort(left_.begin(), left_.end());
-  pool.change(left_);
   left_.clear();
 }
 

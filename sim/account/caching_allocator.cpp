@@ -75,12 +75,12 @@ void CachingAllocator::free(Block block) {
 CachingAllocator::Block CachingAllocator::find(std::int64_t size, bool small) {
   Pool& pool = pool_of(small);
   if (settings_.expandable_segments) return find_with_room(pool, size);
-  const std::size_t at = pool.lower_bound({size, -1, 0});
-  if (at == pool.size()) return kNone;
-  const FreeBlock best = pool[at];
+  const std::size_t row = pool.row_of(size);
+  if (row == pool.rows()) return kNone;
+  const FreeBlock best = pool.front(row);
   if (size < split_below_ && best.size >= split_below_) return kNone;
   if (size >= split_below_ && best.size >= size + kLargeSegment) return kNone;
-  pool.erase(at);
+  pool.erase(best);
   return best.block;
 }
 
@@ -146,7 +146,7 @@ bool CachingAllocator::take(const Request& request, std::vector<Block>& into) {
     nodes_[before].size += request.size;
     nodes_[block].address += request.size;
     nodes_[block].size = rest;
-    run.give_back({rest, nodes_[block].address, block});
+    run.give_back(rest, nodes_[block].address, block);
     return true;
   }
   nodes_[block].used = true;
@@ -154,12 +154,12 @@ bool CachingAllocator::take(const Request& request, std::vector<Block>& into) {
   if (!cuts) return true;
   const Block other = cut(block, request.size);
   nodes_[other].used = false;
-  run.give_back({rest, nodes_[other].address, other});
+  run.give_back(rest, nodes_[other].address, other);
   return true;
 }
 
 void CachingAllocator::end_runs() {
-  for (const bool small : {false, true}) runs_[small ? 1 : 0].end(pool_of(small));
+  for (BestFitRun& run : runs_) run.end();
   peak_allocated_ = std::max(peak_allocated_, allocated_);
 }
 
@@ -175,13 +175,9 @@ void CachingAllocator::free_together(const Block* first, const Block* end) {
   }
   for (const Block* b = first; b != end; ++b)
     if (nodes_[*b].fresh) collect_fresh(*b);
-  for (const bool small : {false, true}) {
-    std::vector<FreeBlock>& freed = freed_[small ? 1 : 0];
-    std::sort(freed.begin(), freed.end());
-    for (const FreeBlock& f : freed) nodes_[f.block].fresh = false;
-    pool_of(small).change(freed);
-    freed.clear();
-  }
+  for (const Block b : collected_) nodes_[b].fresh = false;
+  collected_.clear();
+  for (Pool& pool : pools_) pool.settle();
 }
 
 // With its free neighbours; what is fresh before it takes it along when its turn comes.
@@ -189,7 +185,7 @@ void CachingAllocator::collect_fresh(Block block) {
   const auto free_neighbour = [&](Block b) {
     if (b == kNone || nodes_[b].used) return false;
     const Node& n = nodes_[b];
-    if (!n.fresh) pool_of(n.small).leaves(b);
+    if (!n.fresh) pool_of(n.small).leaves(n.size, b);
     return true;
   };
   while (free_neighbour(nodes_[block].next)) absorb(block, nodes_[block].next);
@@ -202,7 +198,8 @@ void CachingAllocator::collect_fresh(Block block) {
   }
   if (before != kNone && nodes_[before].fresh) return;
   const Node& n = nodes_[block];
-  freed_[n.small ? 1 : 0].push_back({n.size, n.address, block});
+  pool_of(n.small).comes(n.size, n.address, block);
+  collected_.push_back(block);
 }
 
 // A request finds a block if there are as many large enough ones as tensors at a time: each of
@@ -214,8 +211,7 @@ bool CachingAllocator::unchanged_by(const PassingTensors& tensors) const {
     const PassingTensors::OfPool& of = tensors.pools_[small ? 1 : 0];
     const auto count = std::min(static_cast<std::size_t>(of.count), tensors.at_once_);
     const Pool& pool = pool_of(small);
-    if (pool.size() < count || (count > 0 && pool[pool.size() - count].size < of.largest))
-      return false;
+    if (!pool.has(count, of.largest)) return false;
     most += static_cast<std::int64_t>(count);
     largest = std::max(largest, of.largest);
   }
@@ -233,16 +229,19 @@ void PassingTensors::add(Bytes request) {
 }
 
 CachingAllocator::Block CachingAllocator::find_with_room(Pool& pool, std::int64_t size) {
-  std::size_t at = pool.lower_bound({size, -1, 0});
-  if (at == pool.size()) return kNone;
   const auto with_room = [&](const FreeBlock& f) {
     const Block next = nodes_[f.block].next;
     return f.size + (next != kNone && !nodes_[next].mapped ? nodes_[next].size : 0);
   };
-  while (at + 1 < pool.size() && with_room(pool[at + 1]) < with_room(pool[at])) ++at;
-  const Block block = pool[at].block;
-  pool.erase(at);
-  return block;
+  std::optional<FreeBlock> best;
+  pool.from(size, [&](const FreeBlock& f) {
+    if (best && with_room(f) >= with_room(*best)) return false;
+    best = f;
+    return true;
+  });
+  if (!best) return kNone;
+  pool.erase(*best);
+  return best->block;
 }
 
 bool CachingAllocator::should_split(const Node& block, std::int64_t size) const {
@@ -253,14 +252,19 @@ bool CachingAllocator::should_split(const Node& block, std::int64_t size) const 
 
 // What is behind so many bytes of a block, as a block of its own.
 CachingAllocator::Block CachingAllocator::cut(Block block, std::int64_t size) {
-  Node rest = nodes_[block];
-  rest.address += size;
-  rest.size -= size;
+  const Block other = new_node();
+  Node &of = nodes_[block], &rest = nodes_[other];
+  rest.address = of.address + size;
+  rest.size = of.size - size;
   rest.previous = block;
-  const Block other = make(rest);
+  rest.next = of.next;
+  rest.small = of.small;
+  rest.used = of.used;
+  rest.mapped = of.mapped;
+  rest.fresh = of.fresh;
   if (rest.next != kNone) nodes_[rest.next].previous = other;
-  nodes_[block].size = size;
-  nodes_[block].next = other;
+  of.size = size;
+  of.next = other;
   return other;
 }
 
@@ -373,15 +377,12 @@ void CachingAllocator::insert(Block block) {
     free_since_.resize(nodes_.size());
     free_since_[block] = searches_[n.small ? 1 : 0];
   }
-  pool_of(n.small).insert({n.size, n.address, block});
+  pool_of(n.small).insert(n.size, n.address, block);
 }
 
 void CachingAllocator::erase(Block block) {
   const Node& n = nodes_[block];
-  Pool& pool = pool_of(n.small);
-  const std::size_t at = pool.lower_bound({n.size, n.address, block});
-  check(at < pool.size() && pool[at].block == block, "a free block is in its pool");
-  pool.erase(at);
+  pool_of(n.small).erase({n.size, n.address, block});
 }
 
 void CachingAllocator::release(Block block) {
@@ -427,22 +428,21 @@ bool CachingAllocator::release_large_enough(std::int64_t size, bool small) {
   if (settings_.max_split_size.value == 0 || settings_.expandable_segments) return false;
   Pool& pool = pool_of(small);
   const std::int64_t wanted = std::max(size, split_below_);
-  const std::size_t at = pool.lower_bound({wanted, -1, 0});
-  if (at < pool.size()) {
-    release(pool[at].block);
+  if (const std::size_t row = pool.row_of(wanted); row < pool.rows()) {
+    release(pool.front(row).block);
     return true;
   }
   std::int64_t released = 0;
-  while (released < wanted && !pool.empty() && pool.back().size >= split_below_) {
-    released += pool.back().size;
-    release(pool.back().block);
+  while (released < wanted && !pool.empty() && pool.largest().size >= split_below_) {
+    released += pool.largest().size;
+    release(pool.largest().block);
   }
   return released >= wanted;
 }
 
 void CachingAllocator::release_unused() {
   for (Pool& pool : pools_) {
-    for (const FreeBlock& f : std::vector(pool.all()))  // releasing changes the pool
+    for (const FreeBlock& f : pool.all())
       if (settings_.expandable_segments)
         unmap(f.block);
       else if (nodes_[f.block].previous == kNone && nodes_[f.block].next == kNone)
@@ -476,13 +476,18 @@ void CachingAllocator::collect_garbage() {
   }
 }
 
-CachingAllocator::Block CachingAllocator::make(const Node& node) {
+CachingAllocator::Block CachingAllocator::new_node() {
   if (unused_.empty()) {
-    nodes_.push_back(node);
+    nodes_.emplace_back();
     return static_cast<Block>(nodes_.size() - 1);
   }
   const Block block = unused_.back();
   unused_.pop_back();
+  return block;
+}
+
+CachingAllocator::Block CachingAllocator::make(const Node& node) {
+  const Block block = new_node();
   nodes_[block] = node;
   return block;
 }

@@ -81,8 +81,9 @@ class CachingAllocator {
  private:
   static constexpr Block kNone = UINT32_MAX;
   struct Node {
-    std::int64_t address = 0, size = 0;
+    std::int64_t address = 0;
     Block previous = kNone, next = kNone;  // neighbours in the segment
+    std::int64_t size = 0;
     bool small = false, used = false, mapped = true;
     bool fresh = false;  // free, and not in its pool yet
   };
@@ -120,6 +121,7 @@ class CachingAllocator {
   bool release_large_enough(std::int64_t size, bool small);
   void release_unused();
   void collect_garbage();
+  Block new_node();
   Block make(const Node& node);
   void reserve(std::int64_t bytes);
 
@@ -132,7 +134,7 @@ class CachingAllocator {
   // Of many at once, by pool; empty between calls.
   BestFitRun runs_[2];
   std::vector<Request> requests_;
-  std::vector<FreeBlock> freed_[2];
+  std::vector<Block> collected_;
   Block unmapped_tail_[2]{kNone, kNone};  // of the expandable segments
   std::int64_t searches_[2]{};            // of the pools, as many as allocations
   Bytes refused_{};
