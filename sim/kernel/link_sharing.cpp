@@ -162,6 +162,13 @@ void LinkSharing::solve(Time now) {
   for (std::size_t i = 0; i < solved_.size(); ++i)
     for (const Use& use : flows_[solved_[i]].uses)
       if (contended(links_[use.link])) take_flows_of(use.link);
+  if (solved_.size() == 1) {
+    Flow& flow = flows_[solved_.front()];
+    announce(flow, now, rate_alone(flow));
+    ++statistics_.solved;
+    ++statistics_.solved_flows;
+    return;
+  }
   // In the order they started, whatever the order of lists: sums round the same every time.
   std::ranges::sort(solved_, {}, [&](std::uint32_t f) {
     return std::pair(flows_[f].began, flows_[f].transfer.value);
@@ -170,6 +177,15 @@ void LinkSharing::solve(Time now) {
   for (std::size_t i = 0; i < solved_.size(); ++i) announce(flows_[solved_[i]], now, rates_[i]);
   ++statistics_.solved;
   statistics_.solved_flows += solved_.size();
+}
+
+// What fill() gives a flow that has its contended links for itself.
+double LinkSharing::rate_alone(const Flow& flow) const {
+  double level = flow.peak;
+  for (const Use& use : flow.uses)
+    if (links_[use.link].component == component_)
+      level = std::min(level, 1 / (use.need / flow.peak));
+  return flow.peak <= level * kFull ? 1.0 : level / flow.peak;
 }
 
 // Progressive filling. Flows that reach their full speed, and flows on a link that is full, stay

@@ -113,6 +113,7 @@ class LinkSharing {
   void announce(Flow& flow, Time now, double rate);
   void take_flows_of(std::uint32_t link);
   void solve(Time now);
+  double rate_alone(const Flow& flow) const;
   void fill();
 
   const Program& program_;

@@ -142,6 +142,13 @@ MicroBatch micro_batch_of(const Model& model, std::span<const data::Sample> samp
                           std::span<const data::SampleIndex> group, data::Joining joining,
                           std::span<const std::vector<data::Media>> media) {
   MicroBatch mb;
+  make_micro_batch(model, samples, group, joining, media, mb);
+  return mb;
+}
+
+void make_micro_batch(const Model& model, std::span<const data::Sample> samples,
+                      std::span<const data::SampleIndex> group, data::Joining joining,
+                      std::span<const std::vector<data::Media>> media, MicroBatch& mb) {
   mb.samples = static_cast<std::int64_t>(group.size());
   const data::Load load = data::load_of(samples, group, joining);
   const bool cross = crosses(model);
@@ -155,32 +162,39 @@ MicroBatch micro_batch_of(const Model& model, std::span<const data::Sample> samp
                     : image_tokens_of(model.encoders[e], media[e][i].sequences, media[e][i].tokens);
     return keys;
   };
-  mb.encoders.reserve(model.encoders.size());
+  mb.encoders.resize(model.encoders.size());
   for (std::size_t e = 0; e < model.encoders.size(); ++e)
-    mb.encoders.push_back(media.empty() ? tiles_of(model.encoders[e], load.tiles)
-                                        : media_batch(media[e], group));
+    if (media.empty())
+      mb.encoders[e].groups.assign(1, {model.encoders[e].tokens_per_tile, load.tiles});
+    else
+      mb.encoders[e] = media_batch(media[e], group);
+  mb.llm.groups.clear();
   if (joining == data::Joining::padded) {
-    mb.llm.groups = {
-        {load.tokens / mb.samples, mb.samples, (keys_of(group) + mb.samples - 1) / mb.samples}};
-    return mb;
+    mb.llm.groups.push_back(
+        {load.tokens / mb.samples, mb.samples, (keys_of(group) + mb.samples - 1) / mb.samples});
+    return;
   }
   mb.llm.groups.reserve(group.size());
   for (const data::SampleIndex& i : group)
     mb.llm.groups.push_back({samples[i].tokens, 1, keys_of({&i, 1})});
-  return mb;
 }
 
 std::vector<std::vector<MicroBatch>> micro_batches_of(const Job& job, const data::Batches& pass,
                                                       std::int64_t step) {
   std::vector<std::vector<MicroBatch>> out(static_cast<std::size_t>(pass.ranks));
-  for (std::int64_t rank = 0; rank < pass.ranks; ++rank) {
-    auto& replica = out[static_cast<std::size_t>(rank)];
-    replica.reserve(static_cast<std::size_t>(pass.micro_batches_per_rank));
-    for (std::int64_t i = 0; i < pass.micro_batches_per_rank; ++i)
-      replica.push_back(micro_batch_of(job.model, job.data.set->samples, pass.at(step, i, rank),
-                                       pass.joining, job.data.set->media));
-  }
+  for (std::size_t rank = 0; rank < out.size(); ++rank)
+    make_micro_batches(job, pass, step, rank, out[rank]);
   return out;
+}
+
+void make_micro_batches(const Job& job, const data::Batches& pass, std::int64_t step,
+                        std::size_t replica, std::vector<MicroBatch>& out) {
+  out.resize(static_cast<std::size_t>(pass.micro_batches_per_rank));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    make_micro_batch(
+        job.model, job.data.set->samples,
+        pass.at(step, static_cast<std::int64_t>(i), static_cast<std::int64_t>(replica)),
+        pass.joining, job.data.set->media, out[i]);
 }
 
 std::vector<std::int64_t> chosen_steps(const Job& job, const data::Batches& pass) {

@@ -25,9 +25,16 @@ MicroBatch micro_batch_of(const Model& model, std::span<const data::Sample> samp
                           std::span<const data::SampleIndex> group, data::Joining joining,
                           std::span<const std::vector<data::Media>> media = {});
 
+void make_micro_batch(const Model& model, std::span<const data::Sample> samples,
+                      std::span<const data::SampleIndex> group, data::Joining joining,
+                      std::span<const std::vector<data::Media>> media, MicroBatch& mb);
+
 // [replica][position] of one step.
 std::vector<std::vector<MicroBatch>> micro_batches_of(const Job& job, const data::Batches& pass,
                                                       std::int64_t step);
+// Of one replica, in memory that earlier ones had.
+void make_micro_batches(const Job& job, const data::Batches& pass, std::int64_t step,
+                        std::size_t replica, std::vector<MicroBatch>& out);
 
 // Steps to simulate: all of them, or job.data.steps spread evenly over the pass.
 std::vector<std::int64_t> chosen_steps(const Job& job, const data::Batches& pass);

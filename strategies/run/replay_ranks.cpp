@@ -51,12 +51,18 @@ std::vector<ReplayedRank> replay_ranks(const Job& job, const Plan& plan,
   if (!plan.pass)
     for (std::size_t r = 0; r < ranks; ++r)
       replays[r]->step(0, replayed_of(plan, static_cast<std::size_t>(out[r].replica)));
+  std::vector<std::size_t> replicas;  // that are replayed
+  for (const ReplayedRank& rank : out) replicas.push_back(static_cast<std::size_t>(rank.replica));
+  std::ranges::sort(replicas);
+  replicas.erase(std::ranges::unique(replicas).begin(), replicas.end());
   // Ranks are independent, steps are not: some steps at a time, so that threads rarely meet.
+  std::vector<std::vector<std::vector<MicroBatch>>> some(kStepsAtOnce);  // by step and replica
   for (std::size_t first = 0; plan.pass && first < steps.size(); first += kStepsAtOnce) {
     const std::size_t end = std::min(first + kStepsAtOnce, steps.size());
-    std::vector<std::vector<std::vector<MicroBatch>>> some(end - first);
     parallel_for(end - first, [&](std::size_t i) {
-      some[i] = plans::micro_batches_of(job, *plan.pass, steps[first + i].step);
+      some[i].resize(static_cast<std::size_t>(plan.pass->ranks));
+      for (const std::size_t r : replicas)
+        plans::make_micro_batches(job, *plan.pass, steps[first + i].step, r, some[i][r]);
     });
     parallel_for(ranks, [&](std::size_t r) {
       for (std::size_t i = first; i < end; ++i)

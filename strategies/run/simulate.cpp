@@ -43,7 +43,9 @@ std::vector<run::MeasuredStep> measure_pass(const Job& job, const Plan& plan,
                               : nullptr;
     return [&, layers, encoders, step_plan = plan](std::size_t i) mutable {
       const CostContext own{costs.network, costs.kernels, *layers, nullptr, encoders.get()};
-      step_plan.micro_batches = plans::micro_batches_of(job, *plan.pass, steps[i]);
+      step_plan.micro_batches.resize(static_cast<std::size_t>(plan.pass->ranks));
+      for (std::size_t r = 0; r < step_plan.micro_batches.size(); ++r)
+        plans::make_micro_batches(job, *plan.pass, steps[i], r, step_plan.micro_batches[r]);
       measured[i] =
           run::measure_step(job, step_plan, own, steps[i], i == 0 ? shown : run::ShownStep{});
       if (options.progress) options.progress->done(true);

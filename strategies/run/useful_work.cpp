@@ -1,7 +1,9 @@
 #include "strategies/run/useful_work.hpp"
 
+#include <cstddef>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "cost_models/layers/model_flops.hpp"
 
@@ -24,17 +26,16 @@ class Sum {
       const auto [sequences, tokens] = media(e, i);
       if (sequences == 0) continue;
       if (crosses(model_)) keys += image_tokens_of(model_.encoders[e], sequences, tokens);
-      const auto [known, added] = encoded_[e].try_emplace({sequences, tokens});
-      if (added) {  // nearly equal lengths, no token lost
-        const std::int64_t length = tokens / sequences, longer = tokens % sequences;
-        known->second =
-            flops_.encoder(e, {{{length, sequences - longer}, {length + 1, longer}}}).value;
-      }
-      work_.flops.value += known->second;
+      const bool tiles = tokens == sequences * model_.encoders[e].tokens_per_tile;
+      const auto flops = [&, n = sequences, all = tokens] {  // nearly equal lengths, no token lost
+        const std::int64_t length = all / n, longer = all % n;
+        return flops_.encoder(e, {{{length, n - longer}, {length + 1, longer}}}).value;
+      };
+      work_.flops.value += encoded_[e].of(sequences, tokens, tiles, flops);
     }
-    const auto [known, added] = llm_.try_emplace({s.tokens, keys});
-    if (added) known->second = flops_.llm({{{s.tokens, 1, keys}}}).value;
-    work_.flops.value += known->second;
+    work_.flops.value += llm_.of(s.tokens, keys, keys == 0, [&] {
+      return flops_.llm({{{s.tokens, 1, keys}}}).value;
+    });
     work_.tokens += s.tokens;
   }
 
@@ -57,7 +58,29 @@ class Sum {
   const Model& model_;
   const data::DataSet& data_;
   costs::ModelFlops flops_;
-  using Known = std::map<std::pair<std::int64_t, std::int64_t>, double>;
+  // By two numbers; the usual ones, where one of them says all, are listed.
+  class Known {
+   public:
+    template <class Find>
+    double of(std::int64_t n, std::int64_t other, bool usual, const Find& find) {
+      constexpr std::size_t kListed = 1 << 16;
+      const auto place = static_cast<std::size_t>(n);
+      if (!usual || place >= kListed) {
+        const auto [known, added] = others_.try_emplace({n, other});
+        if (added) known->second = find();
+        return known->second;
+      }
+      if (listed_.size() <= place) listed_.resize(2 * place + 1, kUnknown);
+      if (listed_[place] == kUnknown) listed_[place] = find();
+      return listed_[place];
+    }
+
+   private:
+    static constexpr double kUnknown = -1;
+    std::vector<double> listed_;
+    std::map<std::pair<std::int64_t, std::int64_t>, double> others_;
+  };
+
   std::vector<Known> encoded_;
   Known llm_;
   UsefulWork work_;

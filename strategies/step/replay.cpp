@@ -98,7 +98,6 @@ const RankReplay::Tensors& RankReplay::tensors(std::uint32_t row, const MicroBat
   const bool by_each_length = !flash_ && p.layer.kind == LayerKind::block;
   if (by_each_length && batch.groups.size() > 1)
     return latest_ = with_bounds(layers_.tensors(p.layer, mb, p.recompute));
-  if (known_.size() > kMostKnown) known_.clear();
   const auto [found, added] = known_.try_emplace(
       {row, batch.tokens(), batch.sequences(), batch.cross_keys(), batch.groups.size() == 1});
   if (added) found->second = with_bounds(layers_.tensors(p.layer, mb, p.recompute));
@@ -166,7 +165,7 @@ bool RankReplay::back_through_offloaded(const Row& row, const Tensors& tensors, 
 }
 
 bool RankReplay::save(const Row& row, const Tensors& tensors, Saved& saved) {
-  saved.rows.push_back(saved.blocks.size());
+  saved.rows.push_back({saved.blocks.size(), &tensors == &latest_ ? nullptr : &tensors});
   return row.offloading ? save_offloading(row, tensors, saved)
                         : allocator_.allocate_together(tensors.saved, row.saving(), saved.blocks);
 }
@@ -213,10 +212,12 @@ bool RankReplay::start_backward(const Row& row, const Tensors& tensors, Saved& s
 bool RankReplay::backward(const MicroBatch& mb, std::uint32_t chunk, Saved& saved, bool first) {
   if (output(mb, chunk).value > 0) free_last(saved.blocks, 1);
   for (std::uint32_t row = chunk_rows_[chunk].second; row-- > chunk_rows_[chunk].first;) {
-    if (!start_backward(rows_[row], tensors(row, mb), saved)) return false;
-    allocator_.free_together(saved.blocks.data() + saved.rows.back(),
+    const SavedRow of_row = saved.rows.back();
+    if (!start_backward(rows_[row], of_row.tensors ? *of_row.tensors : tensors(row, mb), saved))
+      return false;
+    allocator_.free_together(saved.blocks.data() + of_row.begin,
                              saved.blocks.data() + saved.blocks.size());
-    saved.blocks.resize(saved.rows.back());
+    saved.blocks.resize(of_row.begin);
     saved.rows.pop_back();
     free_last(passing_, passing_.size());
     for (int i = 0; first && i < rows_[row].count; ++i)
@@ -258,6 +259,7 @@ std::uint64_t RankReplay::shapes_of(const std::vector<MicroBatch>& micro_batches
 
 bool RankReplay::step(std::int64_t number, const std::vector<MicroBatch>& micro_batches) {
   if (ran_out_) return false;
+  if (known_.size() > kMostKnown) known_.clear();
   const std::int64_t before = allocator_.changes();
   std::int64_t& changed_nothing =
       changed_nothing_.try_emplace(shapes_of(micro_batches), -1).first->second;

@@ -83,10 +83,14 @@ class RankReplay {
     std::vector<Bytes> tensors;
     std::vector<Block> blocks;  // none while they are in the CPU's memory
   };
+  struct SavedRow {
+    std::size_t begin = 0;             // of its blocks
+    const Tensors* tensors = nullptr;  // none: not remembered
+  };
   struct Saved {
     std::vector<Block> blocks;
-    std::vector<std::size_t> rows;  // where each row's begin
-    std::vector<Kept> offloading;   // of each of the LLM's blocks, if some are offloaded
+    std::vector<SavedRow> rows;
+    std::vector<Kept> offloading;  // of each of the LLM's blocks, if some are offloaded
   };
 
   void add_rows(const Job& job, const Chunk& chunk);
