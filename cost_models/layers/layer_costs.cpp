@@ -120,29 +120,43 @@ const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, cons
   return memo_->block_totals.emplace(key, t).first->second;
 }
 
-LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recompute recompute) {
+// Tiles are all alike, and layers that are no blocks depend on token counts: those totals are
+// remembered.
+std::optional<TotalKey> LayerCosts::total_key(const Layer& layer, const MicroBatch& mb,
+                                              Recompute recompute) const {
   const TokenBatch& batch = is_llm(model_, layer) ? mb.llm : mb.encoders[layer.module];
-  // Tiles are all alike, and other layers depend on token counts: those totals are remembered.
-  if (layer.kind != LayerKind::block || batch.groups.size() <= 1) {
-    const bool embedding = is_llm(model_, layer) && layer.kind == LayerKind::embedding;
-    const bool head = layer.kind == LayerKind::head;  // sees the number of tokens alone
-    const TotalKey key{layer.kind,
-                       layer.module,
-                       kind_of(layer),
-                       recompute,
-                       embedding ? deepstack_tokens(mb)
-                       : head    ? 0
-                                 : batch.sequences(),
-                       batch.tokens(),
-                       embedding ? image_tokens(mb)
-                       : head    ? 0
-                                 : batch.cross_keys(),
-                       cp_group_.ranks == 1 ? 0 : setting_of(layer).local_tokens(batch)};
-    if (memo_->totals.size() > kMostTotals) memo_->totals.clear();
-    const auto [found, added] = memo_->totals.try_emplace(key);
-    if (added) found->second = totals(compute(layer, mb, recompute));
-    return found->second;
-  }
+  if (layer.kind == LayerKind::block && batch.groups.size() > 1) return std::nullopt;
+  const bool embedding = is_llm(model_, layer) && layer.kind == LayerKind::embedding;
+  const bool head = layer.kind == LayerKind::head;  // sees the number of tokens alone
+  return TotalKey{layer.kind,
+                  layer.module,
+                  kind_of(layer),
+                  recompute,
+                  embedding ? deepstack_tokens(mb)
+                  : head    ? 0
+                            : batch.sequences(),
+                  batch.tokens(),
+                  embedding ? image_tokens(mb)
+                  : head    ? 0
+                            : batch.cross_keys(),
+                  cp_group_.ranks == 1 ? 0 : setting_of(layer).local_tokens(batch)};
+}
+
+std::optional<std::uint64_t> LayerCosts::expect_total(const Layer& layer, const MicroBatch& mb,
+                                                      Recompute recompute) const {
+  const std::optional<TotalKey> key = total_key(layer, mb, recompute);
+  if (!key) return std::nullopt;
+  const std::uint64_t hash = KnownTotals::hash_of(*key);
+  memo_->totals.expect(hash);
+  return hash;
+}
+
+void LayerCosts::fetch_total(std::uint64_t expected) const { memo_->totals.fetch(expected); }
+
+LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recompute recompute) {
+  if (const std::optional<TotalKey> key = total_key(layer, mb, recompute))
+    return memo_->totals.of(*key, [&] { return totals(compute(layer, mb, recompute)); });
+  const TokenBatch& batch = is_llm(model_, layer) ? mb.llm : mb.encoders[layer.module];
   if (!software_.flash_attention) return totals(cost(layer, mb, recompute));
   const Block block(blocks_of(model_, layer), setting_of(layer));
   if (waits_for_counts(block)) return totals(cost(layer, mb, recompute));

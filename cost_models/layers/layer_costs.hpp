@@ -16,6 +16,7 @@
 #include <array>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -87,6 +88,7 @@ struct LayerTensors {
 
 struct Block;
 struct LayerSetting;
+struct TotalKey;
 
 class LayerCosts {
  public:
@@ -113,6 +115,12 @@ class LayerCosts {
   // The totals of cost(), exactly, without listing kernels:
   // what changes from pack to pack is only attention.
   LayerTotals total(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
+
+  // Of what total() will be asked for: gets it into the caches in two steps, the second with what
+  // the first said, some time later.
+  std::optional<std::uint64_t> expect_total(const Layer& layer, const MicroBatch& micro_batch,
+                                            Recompute recompute) const;
+  void fetch_total(std::uint64_t expected) const;
 
   // Activations that leave `layer` towards the next pipeline stage, for the whole tp group;
   // includes outputs of earlier encoders that only pass through.
@@ -142,6 +150,8 @@ class LayerCosts {
   }
   bool sequence_parallel(const Layer& layer) const;
   LayerSetting setting_of(const Layer& layer) const;
+  std::optional<TotalKey> total_key(const Layer& layer, const MicroBatch& micro_batch,
+                                    Recompute recompute) const;
   LayerCost compute(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
   LayerCost block_cost(const Layer& layer, const TokenBatch& batch, Recompute recompute);
   const BlockTotals& block_totals(const Layer& layer, const Block& block, const TokenBatch& batch);

@@ -1,12 +1,13 @@
 // What LayerCosts remembers: costs by layer and micro-batch, and the parts of blocks by tokens.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <tuple>
-#include <unordered_map>
+#include <vector>
 
 #include "cost_models/layers/block_kernels.hpp"
 #include "cost_models/layers/layer_costs.hpp"
@@ -56,7 +57,70 @@ struct TotalKeyHash {
   }
 };
 
-inline constexpr std::size_t kMostTotals = 1 << 16;  // then they are forgotten
+// Totals by key. A pass over a data set asks for more than a core's caches hold, so what will be
+// asked for can be fetched ahead: first the place that knows where it is, then the totals.
+class KnownTotals {
+ public:
+  static std::uint64_t hash_of(const TotalKey& key) { return TotalKeyHash()(key); }
+  void expect(std::uint64_t hash) const {
+    if (!places_.empty()) __builtin_prefetch(&places_[hash & (places_.size() - 1)]);
+  }
+  void fetch(std::uint64_t hash) const {
+    if (places_.empty()) return;
+    const Place& place = places_[hash & (places_.size() - 1)];
+    if (place.tag != tag_of(hash)) return;
+    const char* const first = reinterpret_cast<const char*>(&entries_[place.entry]);
+    for (std::size_t at = 0; at < sizeof(Entry); at += 64) __builtin_prefetch(first + at);
+  }
+
+  // compute(): those of a key that is new.
+  template <class Compute>
+  const LayerTotals& of(const TotalKey& key, const Compute& compute) {
+    const std::uint64_t hash = hash_of(key);
+    if (const LayerTotals* known = find(key, hash)) return *known;
+    if (entries_.size() == kMost) entries_.clear(), places_.assign(places_.size(), {});
+    if (places_.size() < 2 * (entries_.size() + 1)) grow();
+    entries_.push_back({key, compute()});
+    settle(hash, entries_.size() - 1);
+    return entries_.back().totals;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1 << 16;  // then they are forgotten
+  struct Entry {
+    TotalKey key;
+    LayerTotals totals;
+  };
+  struct Place {
+    std::uint32_t tag = 0;  // 0: free
+    std::uint32_t entry = 0;
+  };
+  static std::uint32_t tag_of(std::uint64_t hash) {
+    return static_cast<std::uint32_t>(hash >> 32) | 1;
+  }
+  const LayerTotals* find(const TotalKey& key, std::uint64_t hash) const {
+    if (places_.empty()) return nullptr;
+    const std::size_t mask = places_.size() - 1;
+    for (std::size_t at = hash & mask; places_[at].tag != 0; at = (at + 1) & mask)
+      if (places_[at].tag == tag_of(hash))
+        if (const Entry& entry = entries_[places_[at].entry]; entry.key == key)
+          return &entry.totals;
+    return nullptr;
+  }
+  void settle(std::uint64_t hash, std::size_t entry) {
+    const std::size_t mask = places_.size() - 1;
+    std::size_t at = hash & mask;
+    while (places_[at].tag != 0) at = (at + 1) & mask;
+    places_[at] = {tag_of(hash), static_cast<std::uint32_t>(entry)};
+  }
+  void grow() {
+    places_.assign(std::max<std::size_t>(64, 2 * places_.size()), {});
+    for (std::size_t i = 0; i < entries_.size(); ++i) settle(hash_of(entries_[i].key), i);
+  }
+
+  std::vector<Place> places_;  // a power of two of them
+  std::vector<Entry> entries_;
+};
 
 // The parts of a block that depend on the number of tokens alone.
 struct LayerCosts::BlockTotals {
@@ -77,7 +141,7 @@ struct LayerCosts::Memo {
   using BlockKey = std::tuple<std::uint16_t, std::size_t, std::int64_t, std::int64_t>;
   std::map<BlockKey, BlockParts> block_parts;
   std::map<BlockKey, BlockTotals> block_totals;
-  std::unordered_map<TotalKey, LayerTotals, TotalKeyHash> totals;
+  KnownTotals totals;
 
   const LayerCost* find(const AskedKey& key) {
     if (latest == costs.end() || latest->first.tied() != key.tied()) latest = costs.find(key);

@@ -58,18 +58,17 @@ Message Communication::new_message(int replica, int from_rank, int to_rank, Byte
   Message message;
   // Others on the same NIC are not part of this time: the simulation shares links.
   const auto [known, added] = p2p_times_.try_emplace({bytes_per_gpu, same_node});
-  if (added)
-    known->second = to_time(costs_.kernels.point_to_point({bytes_per_gpu, same_node, 1}).time);
-  message.time = known->second;
+  if (added) {
+    constexpr int kMany = 1 << 20;
+    known->second = {
+        to_time(costs_.kernels.point_to_point({bytes_per_gpu, same_node, 1}).time),
+        same_node ? Seconds{}
+                  : costs_.kernels.point_to_point({bytes_per_gpu, same_node, kMany}).time / kMany};
+  }
+  message.time = known->second.alone;
   message.route = p2p_route(replica, from_rank, to_rank);
   message.factor = static_cast<double>(bytes_per_gpu.value);
-  if (!same_node) {
-    // A message alone may not fill a NIC. Of very many, only what they take of it counts.
-    constexpr int kMany = 1 << 20;
-    message.factor =
-        occupying(message.route, message.factor,
-                  costs_.kernels.point_to_point({bytes_per_gpu, same_node, kMany}).time / kMany);
-  }
+  if (!same_node) message.factor = occupying(message.route, message.factor, known->second.of_many);
   return message;
 }
 

@@ -73,9 +73,14 @@ class Communication {
   StepBuilder& step_;
   const CostContext& costs_;
   Network::SeenNodes seen_;
-  std::map<std::pair<Bytes, bool>, Time> p2p_times_;  // by size, and whether in a node
-  std::vector<KnownMessage> messages_;                // by device and rank it sends to
-  std::map<RouteId, Seconds> busiest_links_;          // by route: what its busiest link takes
+  // A message alone may not fill a NIC. Of very many, only what they take of it counts.
+  struct P2pTime {
+    Time alone{};
+    Seconds of_many{};  // of each; none in a node
+  };
+  std::map<std::pair<Bytes, bool>, P2pTime> p2p_times_;  // by size, and whether in a node
+  std::vector<KnownMessage> messages_;                   // by device and rank it sends to
+  std::map<RouteId, Seconds> busiest_links_;             // by route: what its busiest link takes
   // By number of groups and members of the first; of 1 TiB sent by each.
   std::map<std::pair<std::size_t, std::vector<int>>, RouteId> ring_routes_;
 };

@@ -7,16 +7,19 @@ RankParameters parameters_of(const Job& job, const PlannedLayer& planned, bool o
                       : rank_parameters(job.model, planned.layer, job.parallelism);
 }
 
+bool holds_like(const Job& job, const PlannedLayer& a, const PlannedLayer& b) {
+  return a.layer.kind == b.layer.kind && a.layer.module == b.layer.module &&
+         block_kind(job.model, a.layer) == block_kind(job.model, b.layer);
+}
+
 RankParameters parameters_of(const Job& job, const Chunk& chunk, bool only_trained) {
   RankParameters n, each;
-  const Layer* before = nullptr;
+  const PlannedLayer* before = nullptr;
   for (const PlannedLayer& planned : chunk) {
-    const Layer& layer = planned.layer;
-    const bool like = before && before->kind == layer.kind && before->module == layer.module &&
-                      block_kind(job.model, *before) == block_kind(job.model, layer);
-    if (!like) each = parameters_of(job, planned, only_trained);
+    if (!before || !holds_like(job, *before, planned))
+      each = parameters_of(job, planned, only_trained);
     n += each;
-    before = &layer;
+    before = &planned;
   }
   return n;
 }

@@ -10,6 +10,8 @@
 
 namespace mllmsim::lower {
 
+// Whether two layers have equally many.
+bool holds_like(const Job& job, const PlannedLayer& a, const PlannedLayer& b);
 // By who shares them; per GPU all of it.
 RankParameters parameters_of(const Job& job, const PlannedLayer& layer, bool only_trained);
 RankParameters parameters_of(const Job& job, const Chunk& chunk, bool only_trained);

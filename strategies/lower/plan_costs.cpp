@@ -1,6 +1,7 @@
 #include "strategies/lower/plan_costs.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "cost_models/layers/layer_costs.hpp"
 #include "sim/base/errors.hpp"
@@ -56,21 +57,39 @@ PlanCosts::PlanCosts(const Plan& plan, costs::LayerCosts& layers)
   const std::size_t shapes = shapes_.back() + std::size_t{1};
   totals_.reserve(shapes * kinds_.size());
   costs_.reserve(shapes * chunk_runs_.size());
+  std::vector<const MicroBatch*> unlike;  // the one before
   std::size_t at = 0;
   for (const auto& replica : plan.micro_batches) {
     check(replica.size() == micro_batches_, "replicas have equally many micro-batches");
-    for (const MicroBatch& mb : replica) {
-      const std::uint32_t shape = shapes_[at++];
-      if (shape * chunk_runs_.size() < costs_.size()) continue;  // like the one before
-      const std::size_t first = totals_.size();
-      for (const Kind& kind : kinds_)
-        totals_.push_back(layers.total(kind.planned.layer, mb, kind.planned.recompute));
-      for (const auto& runs : chunk_runs_) {
-        ChunkCost& cost = costs_.emplace_back();
-        Bytes unit{}, most{};  // brought back together; that its backward holds
-        for (const Run& run : runs) add_run(cost, unit, most, totals_[first + run.kind], run);
-        cost.working = most - cost.saved;
-      }
+    for (const MicroBatch& mb : replica)
+      if (shapes_[at++] == unlike.size()) unlike.push_back(&mb);
+  }
+  add_totals(unlike, layers);
+  for (std::size_t first = 0; first < totals_.size(); first += kinds_.size())
+    for (const auto& runs : chunk_runs_) {
+      ChunkCost& cost = costs_.emplace_back();
+      Bytes unit{}, most{};  // brought back together; that its backward holds
+      for (const Run& run : runs) add_run(cost, unit, most, totals_[first + run.kind], run);
+      cost.working = most - cost.saved;
+    }
+}
+
+// While one micro-batch is looked up, the next two are fetched from memory.
+void PlanCosts::add_totals(const std::vector<const MicroBatch*>& micro_batches,
+                           costs::LayerCosts& layers) {
+  std::vector<std::optional<std::uint64_t>> expected(2 * kinds_.size());
+  for (std::size_t i = 0; i < micro_batches.size() + 2; ++i) {
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      const PlannedLayer& p = kinds_[k].planned;
+      if (auto& one = expected[(i + 1) % 2 * kinds_.size() + k]) layers.fetch_total(*one);
+      auto& other = expected[i % 2 * kinds_.size() + k];
+      other.reset();
+      if (i < micro_batches.size())
+        other = layers.expect_total(p.layer, *micro_batches[i], p.recompute);
+    }
+    for (std::size_t k = 0; i >= 2 && k < kinds_.size(); ++k) {
+      const PlannedLayer& p = kinds_[k].planned;
+      totals_.push_back(layers.total(p.layer, *micro_batches[i - 2], p.recompute));
     }
   }
 }

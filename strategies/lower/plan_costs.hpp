@@ -61,6 +61,8 @@ class PlanCosts {
     return shapes_[replica * micro_batches_ + micro_batch];
   }
 
+  void add_totals(const std::vector<const MicroBatch*>& micro_batches, costs::LayerCosts& layers);
+
   const costs::LayerCosts& layers_;
   std::size_t ranks_, chunks_, micro_batches_;
   std::vector<Kind> kinds_;

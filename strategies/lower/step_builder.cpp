@@ -12,6 +12,9 @@ StepBuilder::StepBuilder(const Job& job, const Plan& plan, bool grouped)
       grouped_(grouped),
       shapes_(shapes_of(plan)) {
   check(!plan.stages.empty() && !plan.micro_batches.empty(), "a plan has stages and micro-batches");
+  ranks_ = static_cast<int>(plan.stages.size());
+  chunks_ = static_cast<std::uint32_t>(plan.stages.front().size());
+  micro_batches_ = static_cast<std::uint32_t>(plan.micro_batches.front().size());
   for (const std::vector<MicroBatch>& replica : plan.micro_batches)
     check(replica.size() == micro_batches(), "replicas have equally many micro-batches");
   for (int rank = 0; rank < ranks(); ++rank)
@@ -40,12 +43,6 @@ std::optional<int> StepBuilder::stage_after(int rank, const Pass& pass) const {
   const int to = stage(rank, pass) + (pass.forward ? 1 : -1);
   if (ranks() == 1 || to < 0 || to >= ranks() * static_cast<int>(chunks())) return std::nullopt;
   return to;
-}
-
-std::size_t StepBuilder::index_of(int replica, int rank, const Pass& pass) const {
-  const std::size_t micro_batch =
-      std::size_t{device(replica, rank).value} * micro_batches() + pass.micro_batch;
-  return (micro_batch * chunks() + pass.chunk) * 2 + (pass.forward ? 0 : 1);
 }
 
 Task StepBuilder::task_of(const Pass& pass, DeviceId device, StreamKind stream, TaskKind kind,

@@ -49,12 +49,10 @@ class StepBuilder {
 
   const Job& job() const { return job_; }
   const Plan& plan() const { return plan_; }
-  int ranks() const { return static_cast<int>(plan_.stages.size()); }
-  std::uint32_t chunks() const { return static_cast<std::uint32_t>(plan_.stages.front().size()); }
+  int ranks() const { return ranks_; }
+  std::uint32_t chunks() const { return chunks_; }
   int replicas() const { return static_cast<int>(plan_.micro_batches.size()); }
-  std::uint32_t micro_batches() const {  // of each replica
-    return static_cast<std::uint32_t>(plan_.micro_batches.front().size());
-  }
+  std::uint32_t micro_batches() const { return micro_batches_; }  // of each replica
   DeviceId device(int replica, int rank) const {
     return {static_cast<std::uint32_t>(replica * ranks() + rank)};
   }
@@ -95,7 +93,11 @@ class StepBuilder {
     return passes_[index_of(replica, rank, pass)];
   }
   // Among all passes of all devices.
-  std::size_t index_of(int replica, int rank, const Pass& pass) const;
+  std::size_t index_of(int replica, int rank, const Pass& pass) const {
+    const std::size_t micro_batch =
+        std::size_t{device(replica, rank).value} * micro_batches() + pass.micro_batch;
+    return (micro_batch * chunks() + pass.chunk) * 2 + (pass.forward ? 0 : 1);
+  }
   std::size_t passes() const { return passes_.size(); }
 
   Program& program() { return program_; }
@@ -120,6 +122,8 @@ class StepBuilder {
  private:
   const Job& job_;
   const Plan& plan_;
+  int ranks_ = 0;
+  std::uint32_t chunks_ = 0, micro_batches_ = 0;
   Program program_;
   bool grouped_;
   KernelGroups kernel_groups_;  // lists of kernels, and if grouped, the groups

@@ -24,8 +24,13 @@ std::int64_t largest_of(const Job& job, const PlannedLayer& planned) {
 
 std::int64_t largest_of(const Job& job, const std::vector<Chunk>& chunks) {
   std::int64_t most = job.model.llm.trained ? lower::copied_embedding(job, chunks) : 0;
+  const PlannedLayer* before = nullptr;
   for (const Chunk& chunk : chunks)
-    for (const PlannedLayer& layer : chunk) most = std::max(most, largest_of(job, layer));
+    for (const PlannedLayer& layer : chunk) {
+      if (!before || !lower::holds_like(job, *before, layer))
+        most = std::max(most, largest_of(job, layer));
+      before = &layer;
+    }
   return most;
 }
 

@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include "cost_models/layers/layer_costs.hpp"
+#include "cost_models/layers/layer_memo.hpp"
 #include "tests/cost_models/layer_fakes.hpp"
 
 namespace mllmsim {
@@ -114,6 +115,38 @@ TEST(LayerTotals, AreThoseOfTheListedKernels) {
           for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
             expect_same(asked.total(layer, mb, r), totals(listed.cost(layer, mb, r)));
   }));
+}
+
+// Every key has its own totals, remembered or made again after many others.
+TEST(LayerTotals, AreRememberedByAllOfTheirKey) {
+  KnownTotals known;
+  std::int64_t made = 0;
+  const auto time_of = [&](std::int64_t tokens, std::int64_t images) {
+    const TotalKey key{LayerKind::block, 0, 0, Recompute::none, 1, tokens, images, 0};
+    known.expect(KnownTotals::hash_of(key));
+    known.fetch(KnownTotals::hash_of(key));
+    return known
+        .of(key,
+            [&] {
+              ++made;
+              LayerTotals t;
+              t.forward.time = Time{1000 * tokens + images};
+              return t;
+            })
+        .forward.time;
+  };
+  const auto ask_for_all = [&] {
+    for (std::int64_t tokens = 0; tokens < 300; ++tokens)
+      for (std::int64_t images = 0; images < 100; ++images)
+        EXPECT_EQ(time_of(tokens, images), Time{1000 * tokens + images});
+  };
+  ask_for_all();
+  ask_for_all();
+  EXPECT_EQ(made, 30'000);
+  for (std::int64_t tokens = 1000; tokens < 101'000; ++tokens)
+    EXPECT_EQ(time_of(tokens, 0), Time{1000 * tokens});
+  EXPECT_EQ(made, 130'000);
+  ask_for_all();
 }
 
 // Gradients of nothing are not accumulated either, however the batch says that it has no images.
