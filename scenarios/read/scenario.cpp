@@ -67,14 +67,18 @@ class RunReader {
     read_assumptions(reader);
     if (const Node* times = reader.find("given_times"))
       job_.given_times = read_given_times(*times, problems_);
-    if (!unresolved_.contains("software"))
-      job_.software = read_software(table(reader, "software"), problems_);
-    else
+    if (!unresolved_.contains("software")) {
+      const Node& software = table(reader, "software");
+      job_.software = files_.read_once<Software>(
+          software, problems_, [&] { return read_software(software, problems_); });
+    } else {
       reader.find("software");
+    }
     job_.recompute = read_recompute(reader, job_.software, problems_);
     const std::size_t before_model = problems_.count();
     if (const Node* model = resolved(reader, "model")) {
-      job_.model = read_model(*model, "model", problems_);
+      job_.model = files_.read_once<Model>(*model, problems_,
+                                           [&] { return read_model(*model, "model", problems_); });
       if (job_.model.name.empty()) job_.model.name = job_.name;  // written out in the run
     }
     model_right_ = problems_.count() == before_model && !unresolved_.contains("model");

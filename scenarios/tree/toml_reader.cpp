@@ -26,7 +26,13 @@ std::string expectation(const char* number, Range range) {
 
 TableReader::TableReader(const Node& table, std::string key, Problems& problems)
     : table_(table), key_(std::move(key)), problems_(problems), valid_(table.is<Node::Table>()) {
-  if (!valid_) wrong(table, key_, "a table");
+  if (!valid_) {
+    wrong(table, key_, "a table");
+    return;
+  }
+  constexpr std::size_t kKeys = 32;  // most tables have fewer
+  known_.reserve(kKeys);
+  found_.reserve(table.as<Node::Table>().size());
 }
 
 // Only memory can run out here, and then the program ends either way.

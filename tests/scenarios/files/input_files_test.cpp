@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "scenarios/read/scenario.hpp"
 #include "tests/scenarios/support.hpp"
 
@@ -27,6 +30,28 @@ TEST(InputFiles, SharingThemChangesNoScenario) {
   InputFiles files;
   for (const char* change : {"parallelism.global_batch_size=16", "seed=3"})
     EXPECT_EQ(read_scenario(path, {change}, &files).text, read_scenario(path, {change}).text);
+}
+
+// Parts that say what the last scenario's said are not read again.
+TEST(InputFiles, SharingThemChangesNoPart) {
+  const Directory dir;
+  const auto path = dir.write("run.toml", kSmallRun);
+  InputFiles files;
+  const std::vector<std::string> changes{"seed=3",
+                                         "model.llm.num_hidden_layers=3",
+                                         "model.llm.num_hidden_layers=4",
+                                         "software.flash_attention=false",
+                                         "seed=4",
+                                         "recompute=\"selective\"",
+                                         "model.llm.num_hidden_layers=4"};
+  for (const std::string& change : changes) {
+    const Job shared = read_scenario(path, {change}, &files).job;
+    const Job alone = read_scenario(path, {change}).job;
+    EXPECT_EQ(shared.model, alone.model) << change;
+    EXPECT_EQ(shared.software, alone.software) << change;
+    for (int twice = 0; twice < 2; ++twice)
+      EXPECT_THROW(read_scenario(path, {change, "model.llm.hidden_size=-1"}, &files), UserError);
+  }
 }
 
 DataSet set_of(std::int32_t tokens) { return {{{1, tokens}}, {{"a", 0, 1}}}; }
