@@ -72,6 +72,10 @@ void add_attention(Saved& saved, const Block& b, const TokenBatch& batch, const 
     const bool transposed = software.memory.transpose_attention_output && b.setting.trained &&
                             batch.groups.size() == 1 && batch.sequences() > 1;
     saved.add_if(transposed && !rerun.attention, "attention output, transposed", context, kBf16);
+    // Gathered keys or heads: attention keeps its output as it is cut there, the next matrix as it
+    // is cut elsewhere (Transformer Engine's context_parallel.py).
+    const bool cut_anew = b.setting.cp() > 1 && b.setting.cp_comm_type != CpCommType::p2p;
+    saved.add_if(cut_anew && !rerun.attention, "attention output within its ranks", context, kBf16);
     saved.add_if(!rerun.attention, "attention log-sum-exp", tokens * b.shard.heads, kFp32);
     if (b.setting.quantises())
       saved.add_operand("attention output, quantised", tokens * b.shard.context());
@@ -193,6 +197,11 @@ void add_mixer(Saved& saved, const Block& b, const TokenBatch& batch, const Reru
   add_adapter(saved, b, t.adapters.output, "", 0, tokens);  // flash attention kept its output
   if (t.post_norms) saved.add_norm(t.norm, "post-attention norm input", values);
   saved.add_branch(t, values);
+}
+
+// A fused loss leaves gradients in place of the logits.
+Traffic kept_of_logits(const LayerSetting& s) {
+  return s.software.fused_cross_entropy ? kBf16 : Traffic{s.software.memory.logits_saved_bytes};
 }
 
 std::vector<SavedTensor> whole_block(const Block& b, const TokenBatch& batch, const Rerun& rerun) {
@@ -331,15 +340,27 @@ std::vector<SavedTensor> head_activations(const LayerSetting& s, const Llm& llm,
   Saved saved(s);
   saved.add_norm(llm.blocks.norm, "final norm input", values);
   saved.add_if(s.trained, "logits input", values, kBf16);
-  // A fused loss leaves gradients in place of the logits.
-  saved.add("softmax or logits", tokens * s.vocabulary_shard(llm.vocab_size),
-            s.software.fused_cross_entropy ? kBf16 : Traffic{s.software.memory.logits_saved_bytes});
+  saved.add("softmax or logits", tokens * s.vocabulary_shard(llm.vocab_size), kept_of_logits(s));
   return saved.take();
 }
 
 Bytes head_working_memory(const LayerSetting& s, const Llm& llm, std::int64_t tokens) {
   if (s.software.fused_cross_entropy) return {};
   return {tokens * s.vocabulary_shard(llm.vocab_size) * s.software.memory.logits_working_bytes};
+}
+
+Bytes head_backward_memory(const LayerSetting& s, const Llm& llm, std::int64_t tokens) {
+  const Bytes loss = head_working_memory(s, llm, tokens);
+  if (!s.has_backward()) return loss;
+  const std::int64_t h = llm.blocks.hidden_size, vocabulary = s.vocabulary_shard(llm.vocab_size);
+  const Bytes kept{
+      kept_of_logits(s).of(tokens * vocabulary, s.software.precision.activation_bytes)};
+  std::int64_t values = tokens * h;  // the input's gradient
+  if (s.sequence_parallel) values += s.rows(tokens) * h;
+  if (s.sequence_parallel && s.trained) values += tokens * h;  // the input, gathered
+  if (s.trained && s.software.memory.head_weight_gradient) values += vocabulary * h;
+  const Bytes product = s.activation(tokens * vocabulary + values);
+  return std::max(loss, product - kept);
 }
 
 }  // namespace mllmsim::costs

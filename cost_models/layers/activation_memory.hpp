@@ -49,5 +49,8 @@ std::vector<SavedTensor> head_activations(const LayerSetting& s, const Llm& llm,
                                           std::int64_t tokens);
 // Logits next to the softmax that is kept: the head's passing peak.
 Bytes head_working_memory(const LayerSetting& s, const Llm& llm, std::int64_t tokens);
+// Of a backward, beside what is kept of the logits: that, or in place of them their gradient, its
+// product's input and gradients of input and weights.
+Bytes head_backward_memory(const LayerSetting& s, const Llm& llm, std::int64_t tokens);
 
 }  // namespace mllmsim::costs

@@ -86,7 +86,7 @@ LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recomput
       break;
     case LayerKind::head:
       take(head_kernels(s, model_.llm, tokens), head_activations(s, model_.llm, tokens));
-      cost.working = head_working_memory(s, model_.llm, tokens);
+      cost.working = head_backward_memory(s, model_.llm, tokens);
       break;
   }
   cost.model_flops = model_flops(layer, mb);

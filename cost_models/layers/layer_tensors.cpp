@@ -81,7 +81,7 @@ LayerTensors LayerCosts::tensors(const Layer& layer, const MicroBatch& mb,
     case LayerKind::head:
       out.saved = sizes_of(head_activations(s, model_.llm, tokens));
       add(out.forward, head_working_memory(s, model_.llm, tokens));
-      add(out.backward, head_working_memory(s, model_.llm, tokens));
+      add(out.backward, head_backward_memory(s, model_.llm, tokens));
       break;
   }
   return out;

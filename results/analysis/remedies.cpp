@@ -24,6 +24,7 @@ class Remedies {
     if (job_.given_times) return {};
     recompute();
     sizes();
+    if (job_.strategy == "baseline" && p_.gradient_ranks() > 1) add("zero3", sharded("zero3"));
     std::erase_if(out_, [](const Remedy& r) { return !r.note.empty() || r.overrides.empty(); });
     return std::move(out_);
   }
@@ -83,6 +84,10 @@ class Remedies {
                                         : "recompute_modules=[\"mlp\",\"core_attn\"]"});
   }
 
+  static std::vector<std::string> sharded(const std::string& strategy) {
+    return {"strategy.name=" + strategy, "pp=1", "vpp=1", "parallelism.zero_stage=3"};
+  }
+
   void strategies() {
     if (e_->run.stages.size() < 2)
       refuse("better cut", "there is one stage");
@@ -92,10 +97,10 @@ class Remedies {
       const bool cut = s.name == "balanced";
       if (s.name == job_.strategy || (cut && e_->run.stages.size() < 2)) continue;
       if (is_sharded(s.name) && (s.name == "fsdp" || is_sharded(job_.strategy))) continue;
-      std::vector<std::string> overrides{"strategy.name=" + s.name};
-      if (is_sharded(s.name))
-        overrides.insert(overrides.end(), {"pp=1", "vpp=1", "parallelism.zero_stage=3"});
-      else if (is_sharded(job_.strategy))
+      std::vector<std::string> overrides =
+          is_sharded(s.name) ? sharded(s.name)
+                             : std::vector<std::string>{"strategy.name=" + s.name};
+      if (!is_sharded(s.name) && is_sharded(job_.strategy))
         overrides.emplace_back("parallelism.zero_stage=1");
       add(cut ? "better cut" : "strategy " + s.name, std::move(overrides));
     }
@@ -189,7 +194,7 @@ std::vector<Remedy> pairs_of(const std::vector<Remedy>& simulated) {
   constexpr std::size_t kMost = 6;  // that are paired with each other
   std::vector<const Remedy*> least;
   for (const Remedy& r : simulated)
-    if (r.run && !r.overrides.empty()) least.push_back(&r);
+    if (r.run && !r.run->fits && !r.overrides.empty()) least.push_back(&r);
   std::stable_sort(least.begin(), least.end(), [](const Remedy* a, const Remedy* b) {
     return a->run->peak_memory < b->run->peak_memory;
   });

@@ -14,11 +14,13 @@ namespace mllmsim::analysis {
 std::vector<Remedy> remedies_for(const Explanation& explanation,
                                  const scenarios::Scenario& scenario);
 
-// Those that free memory with the strategy as it is: recompute, sizes, ZeRO, offload.
+// Those that free memory with the strategy as it is: recompute, sizes, ZeRO (of `baseline` with
+// parameters sharded too), offload.
 std::vector<Remedy> remedies_to_fit(const scenarios::Scenario& scenario);
 
-// Two remedies at once, for a run that no single one makes fit: the one that needs least memory
-// with each other one, and the six that need least with each other.
+// Two remedies at once, for a run that no single one makes fit with its strategy: of those that do
+// not, the one that needs least memory with each other one, and the six that need least with each
+// other.
 std::vector<Remedy> pairs_of(const std::vector<Remedy>& simulated);
 
 }  // namespace mllmsim::analysis

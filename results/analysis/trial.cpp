@@ -106,7 +106,10 @@ void Trial::simulate(Remedy& remedy) const {
 }
 
 void Trial::simulate_pairs(std::vector<Remedy>& remedies) const {
-  if (std::any_of(remedies.begin(), remedies.end(), fits)) return;
+  const auto alone = [](const Remedy& r) {
+    return fits(r) && r.change.find("strategy.name") == std::string::npos;
+  };
+  if (std::any_of(remedies.begin(), remedies.end(), alone)) return;
   std::vector<Remedy> pairs = pairs_of(remedies);
   simulate(pairs);
   std::erase_if(pairs, [](const Remedy& r) { return !fits(r); });

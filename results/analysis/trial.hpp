@@ -19,7 +19,7 @@ class Trial {
   // Those without a note.
   void simulate(std::vector<Remedy>& remedies) const;
   void simulate(Remedy& remedy) const;
-  // If none of them makes the run fit, adds those two at once that do.
+  // If none of them makes the run fit with its strategy, adds those two at once that do.
   void simulate_pairs(std::vector<Remedy>& remedies) const;
   Progress* progress() const { return progress_; }
 

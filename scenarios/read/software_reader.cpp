@@ -42,12 +42,16 @@ void each_memory_field(Software& s, F field) {
         "code: Megatron's vocab_parallel_cross_entropy keeps the softmax", kBytes);
   field("logits_working_bytes", m.logits_working_bytes,
         "code: Megatron's vocab_parallel_cross_entropy works in place", kBytes);
+  field("head_weight_gradient", m.head_weight_gradient,
+        "code: Megatron-Core since August 2023 (tensor_parallel/layers.py)");
   field("gemm_workspaces", m.gemm_workspaces,
         "code: PyTorch's 32 MiB per cuBLAS handle of two threads, Transformer Engine's 32 "
         "MiB, on Hopper and later");
   field("grouped_gemm_workspaces", m.grouped_gemm_workspaces,
         "code: Transformer Engine's get_multi_stream_cublas_workspace, four of 32 MiB, on Hopper "
         "and later");
+  field("tp_overlap_gather_buffers", m.tp_overlap_gather_buffers,
+        "code: Transformer Engine 2.7 and later (initialize_ub)", Range{0, 8});
   field("context_memory", m.context, "estimate: CUDA's context with PyTorch's and NCCL's kernels");
   field("memory_per_communicator", m.per_communicator,
         "estimate: 16 NCCL channels, ring and tree, 9.2 MiB of buffers per connection");

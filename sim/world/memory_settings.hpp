@@ -49,9 +49,15 @@ struct MemorySettings {
   // Beside that: 2 for the bf16 logits or their gradient (Megatron); 8 where fp32 logits are
   // shifted by a copy and the gradient is one more (Hugging Face).
   int logits_working_bytes = 2;
+  // The head's backward makes a gradient of its weights in the model's precision: an empty one for
+  // autograd in Megatron-Core, whose GEMM adds to the main gradients.
+  bool head_weight_gradient = true;
   Bytes gemm_workspaces{96LL << 20};  // of cuBLAS in two threads and of Transformer Engine
   // Beside those, for experts' products in several streams: Transformer Engine's has four.
   Bytes grouped_gemm_workspaces{128LL << 20};
+  // Where tp communication overlaps products: buffers that gather, of Transformer Engine since 2.7;
+  // 6 before, without those of the weight gradients behind attention and MLP.
+  int tp_overlap_gather_buffers = 8;
   Bytes context{800LL << 20};  // CUDA's context, kernels of all libraries
   Bytes per_communicator{300LL << 20};
   AllocatorSettings allocator;

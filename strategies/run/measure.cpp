@@ -232,6 +232,10 @@ void measure_memory(const Run& run, Outcome& out) {
   if (out.fits) return;
   out.reason = fmt::format("stage {} needs {:.1f} GiB of {:.1f} GiB: {}", worst->stage,
                            gib(worst->peak_memory), gib(out.gpu_memory), parts_of(*worst));
+  const double share = run.job.software.memory.allocator.memory_fraction;
+  if (share > 0)
+    out.reason += fmt::format(", of which PyTorch may take {:.1f} (per_process_memory_fraction)",
+                              share * gib(out.gpu_memory));
   if (first)
     out.reason += fmt::format("; stage {} runs out {}", stage, where_it_ran_out(run, *first));
 }

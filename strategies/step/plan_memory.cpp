@@ -18,10 +18,11 @@ int communicators(const Parallelism& p) {
 }
 
 // Transformer Engine's, where tp communication overlaps products (--tp-comm-overlap): of each of
-// twelve overlaps in a block a buffer as large as its whole input (module/base.py, initialize_ub),
-// outside PyTorch's allocator. Eight gather, which fp8 does in a byte; four reduce.
+// the overlaps in a block each a buffer as large as its whole input (module/base.py,
+// initialize_ub), outside PyTorch's allocator. Those that gather do so in a byte in fp8; four
+// reduce.
 Bytes overlap_buffers(const Job& job, const Plan& plan) {
-  constexpr std::int64_t kGather = 8, kReduce = 4;
+  constexpr std::int64_t kReduce = 4;
   const Parallelism& p = job.parallelism;
   if (!job.software.overlap_tp_forward || !p.sequence_parallel || p.tensor_model_parallel_size == 1)
     return {};
@@ -32,7 +33,7 @@ Bytes overlap_buffers(const Job& job, const Plan& plan) {
   const bool fp8 = is_quantised(format) && format != NumberFormat::nvfp4;
   const std::int64_t half = job.software.precision.activation_bytes;
   return Bytes{tokens / p.context_parallel_size * job.model.llm.blocks.hidden_size *
-               (kGather * (fp8 ? 1 : half) + kReduce * half)};
+               (job.software.memory.tp_overlap_gather_buffers * (fp8 ? 1 : half) + kReduce * half)};
 }
 
 bool has_experts(const Job& job, const std::vector<Chunk>& chunks) {

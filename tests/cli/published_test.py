@@ -39,6 +39,9 @@ KNOWN_MISSES = {
     # Not shipped. Every row takes 1.4 to 2.8 times as long as predicted on A100s, dense, experts and ZeRO-3 alike, in the right order, and
     # recompute costs what it should (1.14 predicted, 1.13 noted): neither the GPUs (H20 where the scripts say) nor how they are joined is stated.
     "ms-swift's example scripts (time)": 0.602,
+    # Not shipped. Runs without full recompute are within 2 %; the five with it, on Megatron-Core, took 6 to 14 GiB more than predicted, dense and experts, with an optimizer, with it on the CPU and with
+    # adapters alone, so neither gradients nor optimizer; no cause was found.
+    "ms-swift's scripts (memory)": 0.167,
     # Not shipped. Pre-training is within 20 % but for gpt-oss and Nemotron 3.5 on H100; fine-tuning runs, which the cards call sanity checks and not tuned, take 1.8 to 12 times as
     # long as predicted, with 352 tokens per sample as with 4,096: not what GPUs compute. With its text cards alone the family had 14.2 %.
     "Megatron-Bridge's verification cards": 0.375,
@@ -47,16 +50,14 @@ KNOWN_MISSES = {
 # The cards' LoRA runs take 1.8 and 11 times as long as predicted, gpt-oss twice: their makers call them sanity checks, not tuned.
 # Qwen3 30B-A3B on H100, and one sequence per micro-batch on B200, took 1.4 to 2.7 times as long: the CPU's time, of which more is lost than launches explain.
 # BLOOM's equal runs of different days differ by 5 %, and some with 12 or 14 heads of 128 values on a GPU took 20 % longer than with others.
-# Of ms-swift's four rows Moonlight (latent attention, experts on four ranks) is 9 GiB too small.
+# Of ms-swift's seven rows five are 6 to 14 GiB too small, those with full recompute.
 WRONG_ORDER = {"Megatron-Bridge performance summary (Qwen3 30B-A3B)", "BLOOM (prequel runs)", "Megatron-Bridge performance summary (Llama 3 8B)", "Megatron-Bridge performance summary (Llama 3 70B)",
                "Megatron-Bridge's verification cards", "ms-swift's scripts (memory)",
-               "Megatron-LM's CI (peak memory with Mamba layers)"}  # of its four rows three are equal to the byte, whatever the GPU
+               "Megatron-LM's CI (peak memory with Mamba layers)",  # of its four rows three are equal to the byte, whatever the GPU
+               "Megatron-LM's CI (peak memory of T5)", "Megatron-LM's CI (peak memory of BERT)"}  # three configurations each, on GPUs and with libraries that differ by 1 %
 RANK = 0.95
-# They ran, and are said not to fit: Nemotron-4 15B needs 81.1 GiB of 80 (one configuration, stated three times), Llama 2 70B 85.3; whether NeMo recomputed some of Nemotron-4 340B is not stated.
-KNOWN_MISFITS = {"NVIDIA DGX Cloud benchmarking": ["Nemotron4 15b BF16 on 16, 2.66 s", "Nemotron4 15b BF16 on 16, 2.66 s (line 40)",
-                                                          "Nemotron4 15b BF16 H100 on 16, 2.746 s"],
-                 "NeMo 24.07 (fp8 on H100)": ["Nemotron-340B on 128, batch 32, 328 tokens/s", "Nemotron-340B on 128, batch 32, 326 tokens/s"],
-                 "NeMo 24.07 (fine-tuning in fp8 on H100)": ["SFT LLAMA2-70B on 16, pp 4, 1833 tokens/s", "SFT LLAMA2-70B on 16, pp 4, 1816 tokens/s"]}
+# Runs that ran and are said not to fit.
+KNOWN_MISFITS = {}
 
 
 class Published(unittest.TestCase):

@@ -133,5 +133,46 @@ TEST(ActivationMemory, RecomputeBringsBackWhatItDropped) {
   EXPECT_EQ(kept_and_back(Recompute::full), std::pair(2L, 28L));
 }
 
+// A head of 1,000 words and 100 values, in bf16, over two ranks with sequence parallelism: where a
+// fused loss left the logits' gradient in their place, the input gathered (40 x 100), its gradient
+// before and after it is scattered (40 and 20 x 100) and that of the weights (512 x 100).
+TEST(ActivationMemory, TheHeadsBackwardMakesGradientsOfItsInputAndWeights) {
+  Model model = gpt(1, 100, 4);
+  model.llm.vocab_size = 1000;
+  Software software = flash();
+  software.fused_cross_entropy = true;
+  const auto working = [&](bool trained) {
+    model.llm.trained = trained;
+    SimpleCosts kernels;
+    return LayerCosts(model, tensor_parallel(2, true), software, kernels, {})
+        .cost({LayerKind::head, 0}, text(40, 1), Recompute::none)
+        .working.value;
+  };
+  EXPECT_EQ(working(true), 2 * 100 * (40 + 40 + 20 + 512));
+  software.memory.head_weight_gradient = false;
+  EXPECT_EQ(working(true), 2 * 100 * (40 + 40 + 20));
+  // With Megatron's own loss the softmax in fp32 is gone by then: 4 bytes of each of 40 x 512
+  // logits, more than their gradient's 2 and all that. What is left is those 2 beside the softmax.
+  software.fused_cross_entropy = false;
+  EXPECT_EQ(working(true), 2 * 40 * 512);
+}
+
+// Ulysses and gathered keys keep attention's output twice, a ring once: 64 of 128 tokens, 64 values
+// in bf16.
+TEST(ActivationMemory, AttentionsOutputIsKeptTwiceWhereItIsCutAnewOverContextRanks) {
+  const Model model = gpt(1, 64, 4);
+  const auto kept = [&](CpCommType type) {
+    Parallelism p;
+    p.context_parallel_size = 2;
+    p.cp_comm_type = type;
+    SimpleCosts kernels;
+    return LayerCosts(model, p, flash(), kernels, {})
+        .cost(kLlmBlock, text(128, 1), Recompute::none)
+        .saved.value;
+  };
+  EXPECT_EQ(kept(CpCommType::a2a) - kept(CpCommType::p2p), 2 * 64 * 64);
+  EXPECT_EQ(kept(CpCommType::all_gather) - kept(CpCommType::p2p), 2 * 64 * 64);
+}
+
 }  // namespace
 }  // namespace mllmsim
