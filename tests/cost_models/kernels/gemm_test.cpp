@@ -98,7 +98,8 @@ TEST(Gemm, ThePowerLimitSlowsShortProductsAndNotLongOnesTwice) {
   EXPECT_DOUBLE_EQ(burst_time(model, kGemmGpu, lasting).value, burst.value);
 }
 
-// bf16 loses 1.1, fp8 1.05; mxfp8 has none of its own and takes bf16's. No derate: busy times these.
+// bf16 loses 1.1, fp8 1.05; mxfp8 has none of its own and takes bf16's. Without a derate busy times
+// are these.
 TEST(Gemm, AFormatMayLoseLessToThePowerLimit) {
   GemmModel model = gemm_model();
   model.power = Factor{1.1, Source::interpolated, ""};
