@@ -66,6 +66,8 @@ void each_factor(C& c, F f) {
                        &c.attention.backward, &c.overlap})
     f(*factor);
   if (c.gemm.power) f(*c.gemm.power);
+  for (auto& q : c.gemm.quantised)
+    if (q.power) f(*q.power);
   for (auto& g : c.gemm.grouped) f(g.time);
   for (auto& o : c.attention.older) f(o.time);
   if (c.attention.sustained) f(*c.attention.sustained);

@@ -86,6 +86,7 @@ void describe(A& a, QuantisedGemm& q) {
   a("format", q.format);
   a("large", q.large);
   a("all", q.all);
+  a.optional("power", q.power);
   a.require(is_quantised(q.format), "format", "expected fp8, fp8_block, mxfp8 or nvfp4");
 }
 
@@ -161,6 +162,12 @@ void describe(A& a, OlderAttention& o) {
 }
 
 template <class A>
+void describe(A& a, BackwardRatio& r) {
+  a.positive("length", r.length);
+  a.positive("factor", r.factor);
+}
+
+template <class A>
 void describe(A& a, AttentionModel& m) {
   a("generation", m.generation);
   a.require(m.generation >= 1 && m.generation <= 3, "generation", "expected 1, 2 or 3");
@@ -171,6 +178,10 @@ void describe(A& a, AttentionModel& m) {
     a.require(found, "older", "expected every generation before the measured one");
   }
   a("backward", m.backward);
+  a.optional("backward_by_length", m.backward_by_length);
+  for (std::size_t i = 1; i < m.backward_by_length.size(); ++i)
+    a.require(m.backward_by_length[i - 1].length < m.backward_by_length[i].length,
+              "backward_by_length", "expected rising lengths");
   a.optional("sustained", m.sustained);
   a("kernels", m.kernels);
   bool forward = false;

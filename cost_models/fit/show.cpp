@@ -85,6 +85,8 @@ void show(const costs::Calibration& c, std::ostream& out) {
   table.factor("gemm, input gradient", c.gemm.input_gradient);
   table.factor("gemm, weight gradient", c.gemm.weight_gradient);
   if (c.gemm.power) table.factor("gemm, power limit", *c.gemm.power);
+  for (const costs::QuantisedGemm& q : c.gemm.quantised)
+    if (q.power) table.factor(fmt::format("gemm {}, power limit", name_of(q.format)), *q.power);
   table.factor("gemm, sustained", c.gemm.sustained);
   for (const costs::GroupedGemm& g : c.gemm.grouped)
     table.factor(fmt::format("gemm {}, of experts", name_of(g.format)), g.time);

@@ -22,6 +22,7 @@ struct Choice {
   const AttentionKernel* kernel = nullptr;
   double factor = 1;
   Source source = Source::estimate;
+  bool ratio = false;  // a forward kernel stands for a backward
 };
 
 // The kernel itself, or the nearest by head dim and mask; a ratio if there is no backward.
@@ -40,12 +41,25 @@ Choice choose(const AttentionModel& model, const Attention& a) {
     if (dims != 0) best.source = weaker(best.source, Source::transferred);
     if (k.causal != a.causal) best.source = Source::estimate;
     if (k.backward != a.backward) {
-      best.factor = model.backward.value;
+      best.ratio = true;
       best.source = weaker(best.source, model.backward.source);
     }
   }
   check(best.kernel != nullptr, "attention model without a forward kernel");
   return best;
+}
+
+// Backward over forward at a length.
+double backward_ratio(const AttentionModel& model, double length) {
+  const auto& points = model.backward_by_length;
+  if (points.empty()) return model.backward.value;
+  const auto next = std::find_if(points.begin(), points.end(),
+                                 [&](const BackwardRatio& p) { return p.length >= length; });
+  if (next == points.begin()) return points.front().factor;
+  if (next == points.end()) return points.back().factor;
+  const BackwardRatio &low = *(next - 1), &high = *next;
+  const double share = std::log2(length / low.length) / std::log2(high.length / low.length);
+  return low.factor + share * (high.factor - low.factor);
 }
 
 // Makes the choice one of an older generation of kernels, if that is what runs.
@@ -136,6 +150,9 @@ Cost attention_time(const AttentionModel& model, const Gpu& gpu, const Attention
   Source source = choice.source;
   // The longest sequence takes longest alone, too.
   const SequenceGroup& longest = *std::max_element(a.sequences.begin(), a.sequences.end());
+  const auto ratio = [&](double length) {
+    return choice.ratio ? backward_ratio(model, length) : 1.0;
+  };
   double sum = 0, alone = 0;
   for (const SequenceGroup& g : a.sequences) {
     if (g.length == 0 || g.count == 0 || (a.cross && g.cross_keys == 0)) continue;
@@ -146,15 +163,16 @@ Cost attention_time(const AttentionModel& model, const Gpu& gpu, const Attention
         static_cast<double>(a.window),   a.cross ? static_cast<double>(g.cross_keys) : 0.0};
     if (a.cross) source = Source::estimate;
     if (g.length == longest.length || g.count > longest.count)
-      alone = std::max(alone, attention_busy(kernel, gpu, shape).value);
+      alone = std::max(alone, ratio(shape.length) * attention_busy(kernel, gpu, shape).value);
     const double share = shape.length * shape.batch / tokens;
     shape.batch = tokens / shape.length;
-    sum += share * attention_busy(kernel, gpu, shape).value;
+    sum += share * ratio(shape.length) * attention_busy(kernel, gpu, shape).value;
     const double y = std::log2(shape.length) - table.first_length;
     const double x = std::log2(shape.batch * shape.heads) - table.first_heads;
     if (y < 0 || x < 0 || y > table.rows - 1 || x > table.columns - 1) source = Source::estimate;
   }
-  return {Seconds{choice.factor * (kernel.launch.value + std::max(sum, alone))}, source};
+  const double launch = ratio(static_cast<double>(longest.length)) * kernel.launch.value;
+  return {Seconds{choice.factor * (launch + std::max(sum, alone))}, source};
 }
 
 }  // namespace mllmsim::costs

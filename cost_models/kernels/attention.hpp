@@ -10,7 +10,8 @@
 //
 // Where tiles are not a GPU's (`tile` of a kernel), its rows stand for 128 and half of them for 64.
 // The correction is bilinear in a table and constant outside it, so the form extrapolates. Backward
-// does 2.5 times the FLOPs in a kernel of its own, or is a ratio of the forward if not measured.
+// does 2.5 times the FLOPs in a kernel of its own, or is a ratio of the forward if not measured,
+// which may depend on the length (linear in its logarithm, constant beyond the lengths given).
 //
 // An older FlashAttention than the measured one takes longer by a factor of the calibration; a
 // newer one is taken to be as fast as what was measured. Kernels are slower where power limits the
@@ -56,12 +57,18 @@ struct OlderAttention {
   Factor time;  // over that of the measured generation, both passes
 };
 
+struct BackwardRatio {
+  double length = 0;  // of a sequence
+  double factor = 1;
+};
+
 struct AttentionModel {
   int generation = 2;                    // of FlashAttention that was measured
   std::vector<AttentionKernel> kernels;  // at least one forward
   Factor backward;                       // time over forward, where no backward kernel is
   std::vector<OlderAttention> older{};   // every generation before the measured one
   std::optional<Factor> sustained{};     // seconds under power limit over bursts, if measured
+  std::vector<BackwardRatio> backward_by_length{};  // by rising length; empty: `backward` for all
 };
 
 // One length. batch need not be whole.

@@ -116,6 +116,14 @@ Near corrected(const std::vector<GemmCorrection>& corrections, const Gemm& g) {
   return near;
 }
 
+// That of bf16 stands for formats without one of their own.
+double power_of(const GemmModel& model, NumberFormat format) {
+  if (!model.power) return 0;
+  for (const QuantisedGemm& q : model.quantised)
+    if (q.format == format && q.power) return q.power->value;
+  return model.power->value;
+}
+
 Cost product_time(const GemmModel& model, const Gpu& gpu, const Gemm& g, double power,
                   double sustained) {
   auto [parameters, source] = parameters_for(model, g);
@@ -146,7 +154,7 @@ Cost product_time(const GemmModel& model, const Gpu& gpu, const Gemm& g, double 
 }  // namespace
 
 Cost gemm_time(const GemmModel& model, const Gpu& gpu, const Gemm& g) {
-  return product_time(model, gpu, g, model.power ? model.power->value : 0, model.sustained.value);
+  return product_time(model, gpu, g, power_of(model, g.format), model.sustained.value);
 }
 
 Seconds burst_time(const GemmModel& model, const Gpu& gpu, const Gemm& g) {

@@ -14,8 +14,8 @@
 // is the clock falling within a measurement, power how far it has fallen when products run without
 // a pause, as in training. A pass has a further factor.
 //
-// Every format has parameters of its own. Where it was not measured, those of fp8 stand for formats
-// of 8 bits (transferred), and those of bf16 for any (an estimate).
+// Every format has parameters of its own, and may have a power. Where it was not measured, those of
+// fp8 stand for formats of 8 bits (transferred), and those of bf16 for any (an estimate).
 // What was measured on the user's own machine corrects the form near it: of products of one pass,
 // with d their distance in octaves, sqrt(sum log2(size / size)^2 over m, n, k),
 //
@@ -53,7 +53,8 @@ struct GemmParameters {
 // Of products whose inputs are below 16 bits, already quantised.
 struct QuantisedGemm {
   NumberFormat format = NumberFormat::fp8;
-  GemmParameters large, all;  // as below
+  GemmParameters large, all;      // as below
+  std::optional<Factor> power{};  // where it was measured and is not bf16's
 };
 
 // Experts' products in one launch over what the parameters say of as many alike.

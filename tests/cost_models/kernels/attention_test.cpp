@@ -65,6 +65,24 @@ TEST(Attention, UnmeasuredBackwardIsARatioAndAnEstimate) {
   EXPECT_EQ(backward.source, Source::estimate);
 }
 
+// Ratios of 3 at 128 tokens and 2 at 512: 2.5 half way in log2, and no less beyond. Forward of 2
+// heads: 3 us and 2 tiles; of 256 tokens 3 us and 2 * 3 tiles.
+TEST(Attention, TheRatioOfBackwardMayDependOnTheLength) {
+  AttentionModel model = attention_model();
+  model.backward_by_length = {{128, 3}, {512, 2}};
+  const auto backward = [&](std::vector<SequenceGroup> sequences) {
+    Attention a = attention(std::move(sequences), true);
+    a.backward = true;
+    return attention_time(model, kAttentionGpu, a).time.value * 1e6;
+  };
+  EXPECT_NEAR(backward({{128, 1}}), 3 * (3 + 2 * kAttentionTileUs), 1e-6);
+  EXPECT_NEAR(backward({{256, 1}}), 2.5 * (3 + 2 * 3 * kAttentionTileUs), 1e-6);
+  EXPECT_NEAR(backward({{1024, 1}}), 2 * (3 + 2 * 36 * kAttentionTileUs), 1e-6);
+  // A pack: each sample at its own length, the launch at the longest's.
+  EXPECT_NEAR(backward({{256, 1}, {128, 1}}), 2.5 * 3 + (2.5 * 3 + 3 * 1) * 2 * kAttentionTileUs,
+              1e-6);
+}
+
 // The kernel is of generation 2: 1 takes twice as long, a newer one is not known to be faster.
 TEST(Attention, OlderGenerationsTakeLonger) {
   Attention a = attention({{256, 1}}, true);

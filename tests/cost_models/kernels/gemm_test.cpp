@@ -98,6 +98,30 @@ TEST(Gemm, ThePowerLimitSlowsShortProductsAndNotLongOnesTwice) {
   EXPECT_DOUBLE_EQ(burst_time(model, kGemmGpu, lasting).value, burst.value);
 }
 
+// bf16 loses 1.1, fp8 1.05; mxfp8 has none of its own and takes bf16's. Without a derate busy times
+// are these.
+TEST(Gemm, AFormatMayLoseLessToThePowerLimit) {
+  GemmModel model = gemm_model();
+  model.power = Factor{1.1, Source::interpolated, ""};
+  model.quantised = {{NumberFormat::fp8, model.large, model.all},
+                     {NumberFormat::mxfp8, model.large, model.all}};
+  model.quantised[0].power = Factor{1.05, Source::interpolated, ""};
+  Gpu gpu = kGemmGpu;
+  gpu.peak_fp8 = {20e12};
+  const double launch = model.all.launch.value;
+  const auto lost = [&](NumberFormat format) {
+    Gemm g{1280, 128, 1000};
+    g.format = format;
+    return (gemm_time(model, gpu, g).time.value - launch) /
+           (burst_time(model, gpu, g).value - launch);
+  };
+  EXPECT_NEAR(lost(NumberFormat::bf16), 1.1, 1e-9);
+  EXPECT_NEAR(lost(NumberFormat::fp8), 1.05, 1e-9);
+  EXPECT_NEAR(lost(NumberFormat::mxfp8), 1.1, 1e-9);
+  model.power.reset();  // in what was measured as sustained
+  EXPECT_NEAR(lost(NumberFormat::fp8), 1, 1e-9);
+}
+
 TEST(Gemm, BeyondTheMeasuredShapesIsAnEstimate) {
   EXPECT_EQ(gemm_time(gemm_model(), kGemmGpu, {8192, 1024, 1024}).source, Source::estimate);
 }
