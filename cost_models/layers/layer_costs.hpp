@@ -125,6 +125,8 @@ class LayerCosts {
   // Activations that leave `layer` towards the next pipeline stage, for the whole tp group;
   // includes outputs of earlier encoders that only pass through.
   Bytes boundary(const Layer& layer, const MicroBatch& micro_batch) const;
+  // Whether tp ranks hold a share of that each; otherwise all of them the whole.
+  bool sequence_parallel(const Layer& layer) const;
 
   LayerTensors tensors(const Layer& layer, const MicroBatch& micro_batch,
                        Recompute recompute) const;
@@ -148,7 +150,6 @@ class LayerCosts {
     const std::size_t kind = block_kind(model_, layer);
     return !ends_early_ || stream_needs_gradient(model_, layer) ? kind : kind + 256;
   }
-  bool sequence_parallel(const Layer& layer) const;
   LayerSetting setting_of(const Layer& layer) const;
   std::optional<TotalKey> total_key(const Layer& layer, const MicroBatch& micro_batch,
                                     Recompute recompute) const;

@@ -263,7 +263,9 @@ namespace {
 
 void gemm_and(KernelList& list, const LayerSetting& s, std::string_view name, const Gemm& gemm,
               CollectiveOp op, Bytes x) {
-  if (s.software.overlap_tp_backward) return list.gemm_beside(name, gemm, op, x);
+  const bool beside = s.software.overlap_tp_backward &&
+                      (op != CollectiveOp::all_reduce || s.software.overlap_tp_all_reduce);
+  if (beside) return list.gemm_beside(name, gemm, op, x);
   list.gemm(name, gemm);
   list.collective(op, x);
 }

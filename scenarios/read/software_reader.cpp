@@ -134,6 +134,8 @@ void each_field(Software& s, F field) {
   field("ddp_bucket_size_per_replica", s.ddp_bucket_size_per_replica, kBucket, kUpToParameters);
   field("overlap_tp_backward", s.overlap_tp_backward,
         "code: Megatron, unless --no-async-tensor-model-parallel-allreduce");
+  field("overlap_tp_all_reduce", s.overlap_tp_all_reduce,
+        "code: Megatron's LinearWithGradAccumulationAndAsyncCommunication");
   field("overlap_tp_forward", s.overlap_tp_forward, "code: Megatron, off unless --tp-comm-overlap");
   field("tp_overlap_pieces", s.tp_overlap_pieces,
         "code: num_splits of Transformer Engine's pipelined reductions", Range{1, 1024});

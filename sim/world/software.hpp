@@ -158,6 +158,9 @@ struct Software {
   }
   // tp communication of a backward runs beside its GEMMs (Megatron since 2022).
   bool overlap_tp_backward = true;
+  // The same of the all-reduces of layers without sequence parallelism; if not, only gathers and
+  // reduce-scatters do (EasyLLM).
+  bool overlap_tp_all_reduce = true;
   // tp communication of a forward, and the gather before a backward, run beside GEMMs cut into
   // pieces (Megatron's --tp-comm-overlap; needs sequence parallelism).
   bool overlap_tp_forward = false;
@@ -165,7 +168,8 @@ struct Software {
   // Passes go on while activations and gradients travel between stages; otherwise passes and
   // transfers take turns (Megatron before mid-2023, DeepSpeed).
   bool overlap_p2p = true;
-  // Each tp rank sends 1/tp of a stage boundary; always so with sequence parallelism.
+  // Each tp rank sends 1/tp of a stage boundary. With sequence parallelism that is all it has, but
+  // behind layers that are not split so, whose outputs every rank sends whole.
   bool scatter_gather_p2p = true;
   // zero_stage 3: layers whose parameters are gathered ahead of use, and collectives that a layer's
   // parameters (and gradients) take: one where they are flattened (FSDP), one per matrix where each

@@ -108,12 +108,16 @@ void add_pipeline(StepBuilder& step, costs::LayerCosts& layers, Communication& c
   if (step.ranks() == 1) return;
   const Parallelism& p = step.job().parallelism;
   const Software& software = step.job().software;
-  const bool split = p.sequence_parallel || software.scatter_gather_p2p;
   add_transfers(step, software.overlap_p2p ? std::vector<Turn>{} : take_turns(step),
                 [&](int replica, int rank, const Pass& pass, int to) -> std::optional<Message> {
                   const Bytes bytes =
                       boundary(step, layers, step.stage(rank, pass), to, replica, pass.micro_batch);
                   if (bytes.value == 0 && !pass.forward) return std::nullopt;
+                  const int before = std::min(step.stage(rank, pass), to);
+                  const bool split =
+                      p.sequence_parallel
+                          ? layers.sequence_parallel(step.layers_of_stage(before).back().layer)
+                          : software.scatter_gather_p2p;
                   Message message = communication.message(
                       replica, rank, to % step.ranks(),
                       split ? scaled(bytes, 1.0 / p.tensor_model_parallel_size) : bytes);

@@ -26,6 +26,7 @@ inline Software random_software(const Parallelism& p) {
                        &s.overlap_grad_reduce,
                        &s.reduce_scatter_grads,
                        &s.overlap_tp_backward,
+                       &s.overlap_tp_all_reduce,
                        &s.overlap_p2p,
                        &s.scatter_gather_p2p,
                        &s.joint_gate_up,

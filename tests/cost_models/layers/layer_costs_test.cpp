@@ -204,6 +204,19 @@ TEST(LayerCosts, WithoutOverlapBackwardCommunicationIsExposed) {
   EXPECT_EQ(count(cost.backward, "tp all-reduce"), 2);
 }
 
+// All-reduces apart, as in EasyLLM: a block split over its sequence hides as much as ever.
+TEST(LayerCosts, AllReducesMayBeExposedAlone) {
+  const auto exposed = [](bool sequence_parallel, bool overlap) {
+    Software software = flash();
+    software.overlap_tp_all_reduce = overlap;
+    Fixture f(gpt(1, 1024, 16), 4, sequence_parallel, software);
+    const LayerCost& cost = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
+    return totals(cost.backward).communication;
+  };
+  EXPECT_LT(exposed(false, true), exposed(false, false));
+  EXPECT_EQ(exposed(true, true), exposed(true, false));
+}
+
 // Sequence parallel: two gathers and two reductions forward, all beside GEMMs in four pieces, of
 // which one has nothing to hide behind.
 TEST(LayerCosts, OverlapInForwardsLeavesAQuarterOfTheCommunication) {

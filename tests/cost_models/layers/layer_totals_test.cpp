@@ -77,6 +77,7 @@ Software any_software() {
   s.gather_qk_norm = any();
   s.dropout = any();
   s.overlap_tp_backward = any();
+  s.overlap_tp_all_reduce = any();
   s.overlap_tp_forward = any();
   s.recompute_modules = {};
   for (const RecomputeModule m : {RecomputeModule::core_attn, RecomputeModule::mlp})

@@ -59,6 +59,23 @@ TEST(Transfers, NoGradientsToWhereNothingIsTrained) {
   EXPECT_EQ(on_stream(program, {1}, StreamKind::pp_send_prev).size(), 0U);
 }
 
+// Behind the third of six encoder blocks. Two tp ranks split a tile of 258 tokens and send half of
+// it each, but not one of 257, which both hold and send whole.
+TEST(Transfers, WhatSequenceParallelismLeavesWholeIsSentWhole) {
+  const auto sent_by_a_gpu = [](std::int64_t tokens_per_tile) {
+    Job job = small_job();
+    job.parallelism = {};
+    job.parallelism.tensor_model_parallel_size = job.parallelism.pipeline_model_parallel_size = 2;
+    job.parallelism.sequence_parallel = true;
+    job.model.encoders[0].tokens_per_tile = tokens_per_tile;
+    JobCosts costs(job);
+    const Program program = lower::to_program(job, plan_of(job, {4, 14}), costs.context());
+    const TaskId send = on_stream(program, {0}, StreamKind::pp_send_next).front();
+    return program.transfers()[program.tasks()[send.value].transfer.value].factor;
+  };
+  EXPECT_DOUBLE_EQ(sent_by_a_gpu(257) / 257, 2 * sent_by_a_gpu(258) / 258);
+}
+
 constexpr Pass kF{true, 0, 0}, kB{false, 0, 0};
 
 TEST(Turns, AreSinglePassesOf1F1B) {
