@@ -142,6 +142,7 @@ class LayerCosts {
   }
   bool sequence_parallel(const Layer& layer) const;
   LayerSetting setting_of(const Layer& layer) const;
+  LayerSetting setting_of(const Layer& layer, const TokenBatch& batch) const;  // of a block
   LayerCost compute(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);
   LayerCost block_cost(const Layer& layer, const TokenBatch& batch, Recompute recompute);
   const BlockTotals& block_totals(const Layer& layer, const Block& block, const TokenBatch& batch);

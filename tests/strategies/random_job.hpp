@@ -44,6 +44,7 @@ inline Software random_software(const Parallelism& p) {
                        &s.launch_blocking,
                        &s.cuda_graph_attention,
                        &s.cuda_graph_router,
+                       &s.rotary_per_sample,
                        &s.moe_fused_grouped_mlp,
                        &s.moe_router_fusion,
                        &s.moe_shared_expert_overlap,
