@@ -151,7 +151,8 @@ inline void random_experts(Job& job) {
   Parallelism& p = job.parallelism;
   Transformer& t = job.model.llm.blocks;
   t.experts = {8, 2, t.hidden_size, random_bool() ? t.hidden_size : 0};
-  t.parallel_residual = t.shared_norm = t.adapters.up = t.adapters.down = false;
+  t.parallel_residual = t.shared_norm = false;
+  t.adapters.up = t.adapters.down = !t.adapters.use_dora && random_bool();
   const int ranks = p.tensor_model_parallel_size * p.gradient_ranks();
   p.expert_tensor_parallel_size = *rc::gen::element(0, 1);
   const int ep = *rc::gen::element(1, 2, 4, 8);
