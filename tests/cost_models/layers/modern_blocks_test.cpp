@@ -176,8 +176,8 @@ TEST(Adapters, AreAllThatIsTrained) {
   EXPECT_EQ(OneLayer(llama_like()).weight_gradients(), 4);
 }
 
-// Rank 4 beside every matrix: qkv (64 + 192), output (64 + 64), of the shared expert up (64 + 96) and
-// down (48 + 64), and of each of 8 routed experts up (64 + 64) and down (32 + 64).
+// Rank 4 beside every matrix: qkv (64 + 192), output (64 + 64), of the shared expert up (64 + 96)
+// and down (48 + 64), and of each of 8 routed experts up (64 + 64) and down (32 + 64).
 TEST(Adapters, AreBesideEveryExpertsMatrices) {
   Model m = with_experts();
   m.llm.trained = false;
