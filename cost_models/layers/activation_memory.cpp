@@ -145,6 +145,8 @@ void add_experts(Saved& saved, const Block& b, std::int64_t tokens, const Rerun&
       ceil_div(b.shape.experts.shared_expert_intermediate_size, b.setting.tp());
   saved.add("router probabilities", b.setting.rows(tokens) * b.shape.experts.num_experts, kFp32);
   saved.add_operand("permuted tokens", x.rows * b.shape.hidden_size);
+  const Adapters& a = b.shape.adapters;
+  add_adapter(saved, b, a.up, "permuted tokens", x.rows * b.shape.hidden_size, x.rows);
   saved.add("expert activation input", gate * x.rows * x.width, kBf16);
   if (!rerun.expert_activation) {
     // A fused gated activation multiplies with the router's probability too; otherwise that
@@ -152,8 +154,12 @@ void add_experts(Saved& saved, const Block& b, std::int64_t tokens, const Rerun&
     const bool fused = b.shape.gated_mlp && b.setting.software.fused_kernels;
     saved.add_if(!fused, "expert activation output", x.rows * x.width, kBf16);
     saved.add_operand("experts down input", x.rows * x.width);
+    add_adapter(saved, b, a.down, "experts down input", x.rows * x.width, x.rows);
   }
   if (rerun.shared_experts) return;
+  const std::int64_t input = b.setting.rows(tokens) * b.shape.hidden_size;
+  add_adapter(saved, b, a.up && shared > 0, "mlp up input", input, tokens);
+  add_adapter(saved, b, a.down && shared > 0, "shared down input", tokens * shared, tokens);
   saved.add("shared activation input", gate * tokens * shared, kBf16);
   saved.add_operand("shared down input", tokens * shared);
 }

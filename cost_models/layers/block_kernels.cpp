@@ -166,7 +166,7 @@ std::vector<TimedKernel> before_attention(const Block& b, std::int64_t tokens, s
     norm_forward(list, s, t.norm, tokens, qk.kv());
   }
   if (t.qk_norm_per_head) head_norms(list, b, tokens, false);
-  if (t.rotary) rotary(list, s, tokens * (b.shard.q() + b.shard.kv()));
+  if (t.rotary) rotary(list, s, {tokens, b.shard.q(), b.shard.kv(), b.shard.head_dim}, false);
   return list.take();
 }
 
@@ -267,7 +267,7 @@ std::vector<TimedKernel> backward_before(const Block& b, std::int64_t tokens, st
     cross_backward(list, b, tokens, keys);
     return norm_and_fork();
   }
-  if (t.rotary) rotary(list, s, tokens * (b.shard.q() + b.shard.kv()));
+  if (t.rotary) rotary(list, s, {tokens, b.shard.q(), b.shard.kv(), b.shard.head_dim}, true);
   if (t.qk_norm) {
     const QkNorm qk{b, tokens};
     qk.meet(list);

@@ -23,7 +23,13 @@ namespace {
 
 std::int64_t gate_of(const Block& b) { return b.shape.gated_mlp ? 2 : 1; }
 
-bool fused(const Block& b) { return b.setting.software.moe_fused_grouped_mlp; }
+bool adapted(const Block& b, bool target) { return target && b.shape.adapters.lora_rank > 0; }
+
+// Adapters stand between the products and the activation, so that these are apart.
+bool fused(const Block& b) {
+  const Adapters& a = b.shape.adapters;
+  return b.setting.software.moe_fused_grouped_mlp && !adapted(b, a.up || a.down);
+}
 
 void quantise(KernelList& list, const Block& b, const ExpertShard& x, std::string_view name,
               std::int64_t width) {
@@ -53,6 +59,29 @@ void grouped_backward(KernelList& list, const Block& b, const ExpertShard& x,
     list.grouped_gemm(
         weight_name, {inputs, outputs, x.of_expert(), GemmPass::weight_gradient, x.experts, format},
         fused(b));
+}
+
+// Beside the product of each expert, as of any linear layer (adapter_kernels.cpp).
+void grouped_adapter_forward(KernelList& list, const Block& b, const ExpertShard& x,
+                             std::int64_t inputs, std::int64_t outputs) {
+  const std::int64_t rank = b.shape.adapters.lora_rank, m = x.of_expert();
+  list.grouped_gemm("adapter down", {m, rank, inputs, GemmPass::forward, x.experts}, false);
+  list.grouped_gemm("adapter up", {m, outputs, rank, GemmPass::forward, x.experts}, false);
+  list.elementwise("adapter sum", x.rows * outputs, kBf16 + kBf16 + kBf16);
+}
+
+void grouped_adapter_backward(KernelList& list, const Block& b, const ExpertShard& x,
+                              std::int64_t inputs, std::int64_t outputs) {
+  const std::int64_t rank = b.shape.adapters.lora_rank, m = x.of_expert();
+  const auto product = [&](std::string_view name, std::int64_t rows, std::int64_t columns,
+                           std::int64_t over, GemmPass pass) {
+    list.grouped_gemm(name, {rows, columns, over, pass, x.experts}, false);
+  };
+  product("adapter up input gradient", m, rank, outputs, GemmPass::input_gradient);
+  product("adapter up weight gradient", rank, outputs, m, GemmPass::weight_gradient);
+  product("adapter down input gradient", m, inputs, rank, GemmPass::input_gradient);
+  product("adapter down weight gradient", inputs, rank, m, GemmPass::weight_gradient);
+  list.elementwise("adapter gradient sum", x.rows * inputs, kBf16 + kBf16 + kBf16);
 }
 
 }  // namespace
@@ -86,6 +115,9 @@ ExpertLinears::ExpertLinears(const Block& b) {
                "shared expert up weight gradient", h, gate_of(b) * shared};
   shared_down = {"shared expert down", "shared expert down input gradient",
                  "shared expert down weight gradient", shared, h};
+  const Adapters& a = b.shape.adapters;
+  shared_up.adapter_rank = a.up ? a.lora_rank : 0;
+  shared_down.adapter_rank = a.down ? a.lora_rank : 0;
 }
 
 namespace {
@@ -121,11 +153,13 @@ void expert_mlps_forward(KernelList& list, const Block& b, const ExpertShard& x)
   pad(list, b, x, "pad rows");
   quantise(list, b, x, "quantise input", h);
   grouped_forward(list, b, x, "experts up", h, gate_of(b) * x.width);
+  if (adapted(b, b.shape.adapters.up)) grouped_adapter_forward(list, b, x, h, gate_of(b) * x.width);
   if (!fused(b)) {
     activation_forward(list, b.setting, b.shape.gated_mlp, b.shape.linear_bias, x.rows * x.width);
     quantise(list, b, x, "quantise input", x.width);
   }
   grouped_forward(list, b, x, "experts down", x.width, h);
+  if (adapted(b, b.shape.adapters.down)) grouped_adapter_forward(list, b, x, x.width, h);
   pad(list, b, x, "unpad rows");
 }
 
@@ -135,12 +169,15 @@ void expert_mlps_backward(KernelList& list, const Block& b, const ExpertShard& x
   quantise(list, b, x, "quantise gradient", h);
   grouped_backward(list, b, x, "experts down input gradient", "experts down weight gradient",
                    x.width, h);
+  if (adapted(b, b.shape.adapters.down)) grouped_adapter_backward(list, b, x, x.width, h);
   if (!fused(b)) {
     activation_backward(list, b.setting, b.shape.gated_mlp, b.shape.linear_bias, x.rows * x.width);
     quantise(list, b, x, "quantise gradient", gate_of(b) * x.width);
   }
   grouped_backward(list, b, x, "experts up input gradient", "experts up weight gradient", h,
                    gate_of(b) * x.width);
+  if (adapted(b, b.shape.adapters.up))
+    grouped_adapter_backward(list, b, x, h, gate_of(b) * x.width);
   pad(list, b, x, "unpad rows");
 }
 

@@ -5,34 +5,48 @@
 //
 // Where experts take as many rows as are routed to them, the CPU first waits for the GPU to say how
 // many (dropless Megatron-Core: tokens_per_expert is copied to the host before the first kernel
-// that needs it), and runs ahead from there to the same place in the next layer. With the kernels
-// in that order, the one that waits first, each starts when it is launched and the one before is
-// done:
+// that needs it), and where samples are turned one by one, how long each is. From one wait to the
+// next, which may be in the next layer, it runs ahead: each kernel starts when it is launched and
+// the one before is done,
 //
-//   time = max over kernels k of (launches up to k + kernels from k on)
+//   time = sum over waits of max over kernels k up to the next (launches up to k + kernels from k)
 //
 // Passes that hide exchanges behind another's kernels take at least their launches. What is
 // recomputed and the backward behind it are launched in a row. With launches that block, the CPU
 // never runs ahead: each kernel takes its launch as well.
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include "cost_models/layers/layer_costs.hpp"
 
 namespace mllmsim::costs {
 namespace {
 
-Time longest_chain(const std::vector<TimedKernel*>& kernels, std::size_t first, Seconds each,
-                   Seconds each_expert) {
+using TimedKernels = std::span<TimedKernel* const>;
+
+Seconds longest_chain(TimedKernels kernels, Seconds each, Seconds each_expert) {
   Seconds launched{}, left{};
   for (const TimedKernel* k : kernels) left += to_seconds(k->time);
   Seconds most = left;
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const TimedKernel& k = *kernels[(first + i) % kernels.size()];
-    launched += each * k.launches + each_expert * k.expert_launches;
+  for (const TimedKernel* k : kernels) {
+    launched += each * k->launches + each_expert * k->expert_launches;
     most = std::max(most, launched + left);
-    left -= to_seconds(k.time);
+    left -= to_seconds(k->time);
   }
-  return to_time(most);
+  return most;
+}
+
+// Of kernels that begin with one that the CPU waits before.
+Time from_wait_to_wait(TimedKernels kernels, Seconds each, Seconds each_expert) {
+  Seconds sum{};
+  for (std::size_t from = 0; from < kernels.size();) {
+    std::size_t to = from + 1;
+    while (to < kernels.size() && !kernels[to]->after_wait) ++to;
+    sum += longest_chain(kernels.subspan(from, to - from), each, each_expert);
+    from = to;
+  }
+  return to_time(sum);
 }
 
 }  // namespace
@@ -67,10 +81,10 @@ void LayerCosts::wait_for_host(std::initializer_list<std::vector<TimedKernel>*> 
   const auto waiting = std::find_if(kernels.begin(), kernels.end(),
                                     [](const TimedKernel* k) { return k->after_wait; });
   Time time = std::max(sum.time, on_host(sum));
-  if (waiting != kernels.end())
-    time =
-        std::max(time, longest_chain(kernels, static_cast<std::size_t>(waiting - kernels.begin()),
-                                     each, each_expert));
+  if (waiting != kernels.end()) {
+    std::rotate(kernels.begin(), waiting, kernels.end());
+    time = std::max(time, from_wait_to_wait(kernels, each, each_expert));
+  }
   const Time hidden = std::min(sum.beside_other_pass, std::max(Time{}, time - on_host(sum)));
   if (time == sum.time && hidden == sum.beside_other_pass) return;
   const double longer = time / sum.time;

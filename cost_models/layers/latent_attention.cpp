@@ -25,8 +25,9 @@ struct LatentLinears {
 };
 
 // Of every head's query, and of the one key that heads share.
-std::int64_t rotary_values(const Block& b, std::int64_t tokens) {
-  return tokens * (b.shard.heads + 1) * b.shape.latent.qk_rope_head_dim;
+Rotary turned(const Block& b, std::int64_t tokens) {
+  const std::int64_t d = b.shape.latent.qk_rope_head_dim;
+  return {tokens, b.shard.heads * d, d, d, true};
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ void latent_up_forward(KernelList& list, const Block& b, std::int64_t tokens) {
   column_forward(list, s, linears.query_up, tokens);
   norm_forward(list, s, b.shape.norm, rows, l.kv_lora_rank);
   column_forward(list, s, linears.kv_up, tokens);
-  rotary(list, s, rotary_values(b, tokens));
+  rotary(list, s, turned(b, tokens), false);
   list.elementwise("key parts", tokens * b.shard.heads * b.shard.head_dim, kBf16 + kBf16);
 }
 
@@ -70,7 +71,7 @@ void latent_backward(KernelList& list, const Block& b, std::int64_t tokens) {
   const LatentLinears linears(b);
   const std::int64_t rows = s.rows(tokens), h = b.shape.hidden_size;
   list.elementwise("key parts backward", tokens * b.shard.heads * b.shard.head_dim, kBf16 + kBf16);
-  rotary(list, s, rotary_values(b, tokens));
+  rotary(list, s, turned(b, tokens), true);
   column_backward(list, s, linears.kv_up, tokens);
   if (s.sequence_parallel)
     list.collective(CollectiveOp::reduce_scatter, s.activation(tokens * l.qk_rope_head_dim));

@@ -99,7 +99,8 @@ LayerCost LayerCosts::compute(const Layer& layer, const MicroBatch& mb, Recomput
 const LayerCosts::BlockTotals& LayerCosts::block_totals(const Layer& layer, const Block& block,
                                                         const TokenBatch& batch) {
   const std::int64_t tokens = block.setting.local_tokens(batch);
-  const Memo::BlockKey key{layer.module, kind_of(layer), tokens, block.keys(batch)};
+  const Memo::BlockKey key{layer.module, kind_of(layer), tokens, block.keys(batch),
+                           block.setting.rotated_apart};
   const auto found = memo_->block_totals.find(key);
   if (found != memo_->block_totals.end()) return found->second;
   const BlockParts& parts = memo_->parts(block, key);
@@ -158,8 +159,9 @@ LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recomput
     return memo_->totals.of(*key, [&] { return totals(compute(layer, mb, recompute)); });
   const TokenBatch& batch = is_llm(model_, layer) ? mb.llm : mb.encoders[layer.module];
   if (!software_.flash_attention) return totals(cost(layer, mb, recompute));
-  const Block block(blocks_of(model_, layer), setting_of(layer));
-  if (waits_for_counts(block)) return totals(cost(layer, mb, recompute));
+  const Block block(blocks_of(model_, layer), setting_of(layer, batch));
+  if (waits_for_counts(block) || block.setting.rotated_apart > 0)
+    return totals(cost(layer, mb, recompute));
   const BlockTotals& parts = block_totals(layer, block, batch);
   const std::vector<TimedKernel> forward = attention_forward(block, batch);
   const std::vector<TimedKernel> backward = attention_backward(block, batch);
@@ -188,9 +190,10 @@ LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recomput
 }
 
 LayerCost LayerCosts::block_cost(const Layer& layer, const TokenBatch& batch, Recompute recompute) {
-  const Block block(blocks_of(model_, layer), setting_of(layer));
-  const BlockParts& p = memo_->parts(
-      block, {layer.module, kind_of(layer), block.setting.local_tokens(batch), block.keys(batch)});
+  const Block block(blocks_of(model_, layer), setting_of(layer, batch));
+  const BlockParts& p =
+      memo_->parts(block, {layer.module, kind_of(layer), block.setting.local_tokens(batch),
+                           block.keys(batch), block.setting.rotated_apart});
   const std::vector<TimedKernel> attention = attention_forward(block, batch);
 
   LayerCost cost;

@@ -151,6 +151,7 @@ class LayerCosts {
     return !ends_early_ || stream_needs_gradient(model_, layer) ? kind : kind + 256;
   }
   LayerSetting setting_of(const Layer& layer) const;
+  LayerSetting setting_of(const Layer& layer, const TokenBatch& batch) const;  // of a block
   std::optional<TotalKey> total_key(const Layer& layer, const MicroBatch& micro_batch,
                                     Recompute recompute) const;
   LayerCost compute(const Layer& layer, const MicroBatch& micro_batch, Recompute recompute);

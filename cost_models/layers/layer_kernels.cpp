@@ -121,6 +121,25 @@ void KernelList::small_kernels(std::string_view name, int kernels, std::int64_t 
   kernels_.back().launches *= kernels;
 }
 
+// Listed as two, of which the first has all but one kernel's time and the second all launches: a
+// row of kernels takes either its launches and the last kernel, or all kernels (host_time.cpp).
+void KernelList::for_each_part(std::string_view name, std::int64_t parts,
+                               std::span<const PartKernel> kernels) {
+  Seconds all{}, last{};
+  Source source = Source::measured;
+  for (const PartKernel& k : kernels) {
+    const Bytes bytes{k.bytes_per_value.of(k.values, activation_bytes_)};
+    const Cost cost = costs_.memory_bound({MemoryOp::elementwise, bytes});
+    last = cost.time;
+    all += last;
+    source = std::max(source, cost.source);
+  }
+  add(name, false, {all * static_cast<double>(parts) - last, source}, {});
+  kernels_.back().launches = 0;
+  add(name, false, {last, source}, {});
+  kernels_.back().launches *= static_cast<int>(parts) * static_cast<int>(kernels.size());
+}
+
 void KernelList::activation(std::string_view name, std::int64_t values, Traffic bytes_per_value,
                             bool backward) {
   const MemoryBound kernel{backward ? MemoryOp::activation_backward : MemoryOp::activation,

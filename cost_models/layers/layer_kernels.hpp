@@ -36,6 +36,8 @@ struct LayerSetting {
   // zero_stage 3: weights arrive in bf16 for every pass, and are quantised for it.
   bool quantises_weights = false;
   bool image_gradient = false;  // of cross-attention: its keys' tokens need one
+  // Samples of the micro-batch that are turned to their positions one by one; 0: all at once.
+  std::int64_t rotated_apart = 0;
 
   std::int64_t tp() const { return tp_group.ranks; }
   bool overlaps_forward() const { return sequence_parallel && software.overlap_tp_forward; }
@@ -117,6 +119,13 @@ class KernelList {
   // So many kernels, each of which reads and writes as much.
   void small_kernels(std::string_view name, int kernels, std::int64_t values,
                      Traffic bytes_per_value);
+  // The same kernels for each of so many equal parts of a tensor, one part after another.
+  struct PartKernel {
+    std::int64_t values;  // of one part
+    Traffic bytes_per_value;
+  };
+  void for_each_part(std::string_view name, std::int64_t parts,
+                     std::span<const PartKernel> kernels);
   // Of an activation function: transcendental, so on some machines slower than its bytes.
   void activation(std::string_view name, std::int64_t values, Traffic bytes_per_value,
                   bool backward);

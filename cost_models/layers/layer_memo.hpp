@@ -137,8 +137,8 @@ struct LayerCosts::Memo {
   Costs costs;
   Costs::iterator latest = costs.end();  // blocks of a stage are asked for one after another
   std::deque<Costs::iterator> oldest_first;
-  // Module, kind, tokens, keys of cross-attention.
-  using BlockKey = std::tuple<std::uint16_t, std::size_t, std::int64_t, std::int64_t>;
+  // Module, kind, tokens, keys of cross-attention, samples whose positions are applied one by one.
+  using BlockKey = std::tuple<std::uint16_t, std::size_t, std::int64_t, std::int64_t, std::int64_t>;
   std::map<BlockKey, BlockParts> block_parts;
   std::map<BlockKey, BlockTotals> block_totals;
   KnownTotals totals;

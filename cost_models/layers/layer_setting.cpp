@@ -152,6 +152,12 @@ LayerSetting LayerCosts::setting_of(const Layer& layer) const {
   return s;
 }
 
+LayerSetting LayerCosts::setting_of(const Layer& layer, const TokenBatch& batch) const {
+  LayerSetting s = setting_of(layer);
+  if (software_.rotary_per_sample && is_llm(model_, layer)) s.rotated_apart = batch.sequences();
+  return s;
+}
+
 // What a rank encodes.
 TokenBatch LayerCosts::encoder_batch(const Layer& layer, const MicroBatch& mb) const {
   TokenBatch batch = mb.encoders[layer.module];

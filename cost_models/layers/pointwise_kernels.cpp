@@ -2,6 +2,7 @@
 
 #include <array>
 #include <span>
+#include <vector>
 
 namespace mllmsim::costs {
 namespace {
@@ -35,6 +36,10 @@ constexpr std::array<Traffic, 5> kEagerRotary = {
     kBf16 + kBf16,          // times sin
     kBf16 + kBf16 + kBf16,  // sum
 };
+
+// Cosine or sine of the angles.
+constexpr std::array<Traffic, 3> kTurn = {kFp32 + kFp32, kFp32 + kFp32,  // scaled
+                                          kFp32 + kBf16};
 
 constexpr std::array<Traffic, 2> kEagerSwiglu = {kBf16 + kBf16,
                                                  kBf16 + kBf16 + kBf16};  // silu(gate), times up
@@ -142,7 +147,65 @@ void activation_backward(KernelList& list, const LayerSetting& s, bool gated, bo
   if (bias) bias_backward(list, s, (gated ? 2 : 1) * values);
 }
 
-void rotary(KernelList& list, const LayerSetting& s, std::int64_t values) {
+namespace {
+
+// One sample of q or k in Megatron-Core's _apply_rotary_pos_emb_thd until 17 August 2026, operator
+// by operator. Before, the CPU reads how long the samples are, for which it waits.
+void rotate_sample_by_sample(KernelList& list, const LayerSetting& s, std::int64_t values,
+                             std::int64_t angles, bool interleaved) {
+  using Kernel = KernelList::PartKernel;
+  std::vector<Kernel> kernels;
+  if (interleaved) kernels.push_back({values, kBf16 + kBf16});  // halves joined
+  for (int i = 0; i < 2; ++i)                                   // cosine, then sine
+    for (const Traffic bytes : kTurn) kernels.push_back({angles, bytes});
+  for (const Traffic bytes : kEagerRotary) kernels.push_back({values, bytes});
+  kernels.push_back({values, kBf16 + kBf16});  // joined with what is not turned
+  kernels.push_back({values, kBf16 + kBf16});  // into its place
+  list.wait_for_counts();
+  list.for_each_part("rotary", s.rotated_apart, kernels);
+}
+
+// The same backward. A part written into its place hands on a copy of the whole gradient.
+void rotate_back_sample_by_sample(KernelList& list, const LayerSetting& s, std::int64_t all,
+                                  std::int64_t values, bool interleaved) {
+  using Kernel = KernelList::PartKernel;
+  std::vector<Kernel> kernels = {
+      {all, kBf16 + kBf16},             // the gradient of all samples copied,
+      {values, kBf16 + kBf16},          // of this one,
+      {values, kBf16},                  // zeros where it was,
+      {values, kBf16 + kBf16},          // written there
+      {values, kBf16 + kBf16},          // times sin
+      {values, kBf16 + kBf16},          // times cos
+      {values, kBf16},                  // negate one half
+      {values, kBf16 + kBf16},          // join swapped halves
+      {values, kBf16 + kBf16 + kBf16},  // sum
+      {values, kBf16},                  // zeros of what is not turned,
+      {values, kBf16 + kBf16 + kBf16},  // added
+  };
+  if (interleaved)
+    for (int half = 0; half < 2; ++half) {
+      kernels.push_back({values, kBf16});                                 // zeros,
+      kernels.push_back({values, kBf16});                                 // every second value,
+      if (half == 1) kernels.push_back({values, kBf16 + kBf16 + kBf16});  // sum of both
+    }
+  list.for_each_part("rotary", s.rotated_apart, kernels);
+  list.elementwise("rotary", all, kBf16 + kBf16);  // samples joined
+}
+
+}  // namespace
+
+void rotary(KernelList& list, const LayerSetting& s, const Rotary& r, bool backward) {
+  if (s.rotated_apart > 0) {
+    const std::int64_t tokens = ceil_div(r.tokens, s.rotated_apart);
+    for (const std::int64_t width : {r.query, r.key}) {
+      if (backward)
+        rotate_back_sample_by_sample(list, s, r.tokens * width, tokens * width, r.interleaved);
+      else
+        rotate_sample_by_sample(list, s, tokens * width, tokens * r.head_dim, r.interleaved);
+    }
+    return;
+  }
+  const std::int64_t values = r.tokens * (r.query + r.key);
   if (s.software.fused_kernels)
     list.elementwise("rotary", values, kBf16 + kBf16);
   else

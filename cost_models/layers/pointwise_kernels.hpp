@@ -31,8 +31,13 @@ void activation_forward(KernelList& list, const LayerSetting& s, bool gated, boo
 void activation_backward(KernelList& list, const LayerSetting& s, bool gated, bool bias,
                          std::int64_t values);
 
+// What positions turn: of each token so many values of q and of k, in heads of `head_dim`.
+struct Rotary {
+  std::int64_t tokens, query, key, head_dim;
+  bool interleaved = false;  // pairs of neighbours, brought into halves before (latent attention)
+};
 // q and k turned by their positions; the backward turns them back.
-void rotary(KernelList& list, const LayerSetting& s, std::int64_t values);
+void rotary(KernelList& list, const LayerSetting& s, const Rotary& r, bool backward);
 
 void bias_forward(KernelList& list, std::int64_t values);
 void bias_backward(KernelList& list, const LayerSetting& s, std::int64_t values);

@@ -15,12 +15,13 @@ namespace json = boost::json;
 
 // Parts of key names that speak of cost.
 constexpr std::string_view kCostWords[] = {
-    "expert",       "moe",        "lora_rank",    "window",      "chunk",      "mamba",
-    "ssm",          "cross_",     "nextn",        "mtp",         "conv_",      "hybrid",
-    "linear_",      "recurrent",  "deepstack",    "audio",       "parallel_",  "index_",
-    "per_layer",    "altup",      "laurel",       "num_global_", "attn_layer", "state_size",
-    "layer_type",   "block_type", "shared_layer", "output_gate", "attn_gate",  "qk_norm",
-    "qk_layernorm", "_bias",      "compress",     "sparse_attn", "delta_",     "expansion"};
+    "expert",       "moe",          "lora_rank",    "window",      "chunk",      "mamba",
+    "ssm",          "cross_",       "nextn",        "mtp",         "conv_",      "hybrid",
+    "linear_",      "recurrent",    "deepstack",    "audio",       "parallel_",  "index_",
+    "per_layer",    "altup",        "laurel",       "num_global_", "attn_layer", "state_size",
+    "layer_type",   "block_type",   "shared_layer", "output_gate", "attn_gate",  "qk_norm",
+    "qk_layernorm", "_bias",        "compress",     "sparse_attn", "delta_",     "expansion",
+    "softcap",      "bidirectional"};
 
 // Of these a name alone (of a checkpoint, a kind) says that there is one.
 constexpr std::string_view kPartWords[] = {"tower",   "resampler",  "perceiver",

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "scenarios/hf/models.hpp"
 
@@ -41,7 +42,11 @@ void gated_delta(ConfigObject& config, PartTable& out) {
   r.set("conv_kernel", config.number("linear_conv_kernel_dim").value_or(4));
   out.set("recurrence", r.take());
   out.set("attention_gate", config.flag("attn_output_gate").value_or(true));
-  config.ignore({"mamba_ssm_dtype", "mtp_use_dedicated_embeddings"});
+  config.ignore({"mamba_ssm_dtype"});
+  if (config.flag("mtp_use_dedicated_embeddings").value_or(false))
+    config.problem("mtp_use_dedicated_embeddings",
+                   "expected false: embeddings that only multi-token prediction uses are not "
+                   "modelled");
   qwen_layers(config, out);
   if (const std::int64_t more = config.number("mtp_num_hidden_layers").value_or(0); more > 0)
     out.set("num_nextn_predict_layers", more);
@@ -119,7 +124,12 @@ void qwen3_5_moe_rest(ConfigObject& config, PartTable& out) {
 
 void nemotron_h_rest(ConfigObject& config, PartTable& out) {
   const std::string pattern = pattern_of(config);
-  out.set("num_hidden_layers", static_cast<std::int64_t>(pattern.size()));
+  const auto layers = static_cast<std::int64_t>(pattern.size());
+  if (const auto stated = config.number("num_hidden_layers"); stated && *stated != layers)
+    config.problem("num_hidden_layers",
+                   fmt::format("expected a letter of the pattern for each layer, {}, found {}",
+                               layers, *stated));
+  out.set("num_hidden_layers", layers);
   out.set("hybrid_override_pattern", pattern);
   mamba2(config, out, config.number("mamba_num_heads").value_or(128), 128);
   config.ignore(
@@ -151,7 +161,15 @@ void mamba2_rest(ConfigObject& config, PartTable& out) {
       std::clamp<std::int64_t>(out.number("num_hidden_layers"), 0, kMostLayers);
   out.set("hybrid_override_pattern", std::string(static_cast<std::size_t>(layers), 'M'));
   config.ignore({"time_step_rank"});
-  mamba2(config, out, config.number("num_heads").value_or(128), 256);
+  const std::int64_t heads = config.number("num_heads").value_or(128);
+  const std::int64_t inner = heads * config.number("head_dim").value_or(64);
+  const double stated =
+      config.real("expand").value_or(2) * static_cast<double>(out.number("hidden_size"));
+  if (std::abs(stated - static_cast<double>(inner)) > 0.5)
+    config.problem("expand", fmt::format("expected num_heads times head_dim, {}, over hidden_size, "
+                                         "found {} times that size",
+                                         inner, config.real("expand").value_or(2)));
+  mamba2(config, out, heads, 256);
 }
 
 }  // namespace mllmsim::scenarios

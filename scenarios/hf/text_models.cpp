@@ -86,14 +86,15 @@ void mistral_rest(ConfigObject& config, PartTable& out) {
   window_rest(config, out);
 }
 
-// Qwen's window is off unless asked for, and then begins at layer max_window_layers.
+// Qwen's window is off unless asked for, or null, and begins at layer max_window_layers.
 void qwen_rest(ConfigObject& config, PartTable& out) {
   config.ignore({"sliding_window", "max_window_layers"});
-  if (!config.flag("use_sliding_window").value_or(false)) {
+  const bool asked = config.flag("use_sliding_window").value_or(false);
+  if (!asked || (config.states("sliding_window") && !config.has("sliding_window"))) {
     layer_types(config);
     return;
   }
-  out.set_if("sliding_window", config.number("sliding_window"));
+  out.set("sliding_window", config.number("sliding_window").value_or(4096));
   const std::int64_t first = config.number("max_window_layers").value_or(28);
   if (!read_layer_types(config, out))
     set_full_layers(out, [&](std::int64_t i) { return i < first; });
@@ -193,6 +194,8 @@ void deepseek_rest(ConfigObject& config, PartTable& out) {
     if (!config.has(key)) config.problem(key, "missing");
   }
   out.set_if("q_lora_rank", config.number("q_lora_rank"));
+  if (config.flag("attention_bias").value_or(false))
+    config.problem("attention_bias", "expected false: biases of latents are not modelled");
 }
 
 void glm_rest(ConfigObject& config, PartTable& out) {

@@ -60,8 +60,13 @@ void join_llava(const Joined& j) {
              static_cast<std::int64_t>(std::clamp<std::size_t>(layers->as_array().size(), 1, 100));
   j.projector({inputs, j.llm_width, j.llm_width}, false,
               j.whole.flag("multimodal_projector_bias").value_or(true));
-  if (j.whole.text("vision_feature_select_strategy").value_or("default") == "full")
+  const std::string select = j.whole.text("vision_feature_select_strategy").value_or("default");
+  if (select == "full")
     j.encoder.set("drop_class_token", false);
+  else if (select != "default")
+    j.whole.problem(
+        "vision_feature_select_strategy",
+        fmt::format("expected \"default\" or \"full\", found \"{}\"", select.substr(0, 60)));
 }
 
 void llava(const Joined& j) {
@@ -87,6 +92,9 @@ void llava_next(const Joined& j) {
   constexpr std::string_view kAtMost = "anyres_max_";
   if (ratio.starts_with(kAtMost))
     image.set_if("most_tiles", to_number<std::int64_t>(ratio.substr(kAtMost.size())));
+  else if (!ratio.empty())
+    j.whole.problem("vision_aspect_ratio",
+                    fmt::format("expected \"anyres_max_N\", found \"{}\"", ratio.substr(0, 60)));
   j.encoder.set("image", image.take());
 }
 
@@ -99,6 +107,9 @@ void internvl(const Joined& j) {
                               (ratio * ratio)),
                  j.llm_width, j.llm_width},
                 true, true);
+  j.whole.ignore({"min_dynamic_patch", "max_dynamic_patch", "use_thumbnail"});
+  if (!j.whole.flag("dynamic_image_size").value_or(true))
+    return j.encoder.set("image", images(j, "one").take());
   PartTable image = images(j, "tiles");
   image.set("min_tiles", j.whole.number("min_dynamic_patch").value_or(1));
   image.set("max_tiles", j.whole.number("max_dynamic_patch").value_or(12));
@@ -113,8 +124,10 @@ struct PixelRule {
 };
 
 // A merger of two linear layers as wide as the merged patches.
-void qwen_vl(const Joined& j, const PixelRule& rule) {
-  j.vision.ignore({"out_hidden_size"});
+void qwen_vl(const Joined& j, const PixelRule& rule, const char* output = "out_hidden_size") {
+  if (const auto stated = j.vision.number(output); stated && *stated != j.llm_width)
+    j.vision.problem(
+        output, fmt::format("expected the LLM's hidden_size, {}, found {}", j.llm_width, *stated));
   j.projector({j.merged_width(), j.merged_width(), j.llm_width}, true, true);
   PartTable image = images(j, "native");
   image.set("min_pixels", rule.min_pixels);
@@ -129,9 +142,9 @@ void qwen_vl(const Joined& j, const PixelRule& rule) {
 // Limits are those of the processors' classes and, of videos, of qwen_vl_utils; Qwen3-VL's are in
 // its preprocessor_config.json and video_preprocessor_config.json, which other models' may change.
 constexpr std::int64_t kCell = 784;  // 28 x 28 pixels become one token
-void qwen2_vl(const Joined& j) {
-  qwen_vl(j, {4 * kCell, 1280 * kCell, 128 * kCell, 768 * kCell, true});
-}
+constexpr PixelRule kQwen2{4 * kCell, 1280 * kCell, 128 * kCell, 768 * kCell, true};
+void qwen2_vl(const Joined& j) { qwen_vl(j, kQwen2, "hidden_size"); }
+void qwen2_5_vl(const Joined& j) { qwen_vl(j, kQwen2); }
 void qwen3_vl(const Joined& j) { qwen_vl(j, {65536, 16777216, 4096, 25165824, false}); }
 
 // Merged patches through a matrix to the output's width, another, and a gated MLP.
@@ -194,7 +207,7 @@ constexpr WholeFamily kWhole[] = {
     {"internvl", "qwen2", "internvl_vision", internvl},
     {"internvl_chat", "", "intern_vit_6b", internvl},
     {"qwen2_vl", "qwen2_vl_text", "qwen2_vl", qwen2_vl},
-    {"qwen2_5_vl", "qwen2_5_vl_text", "qwen2_5_vl", qwen2_vl},
+    {"qwen2_5_vl", "qwen2_5_vl_text", "qwen2_5_vl", qwen2_5_vl},
     {"qwen3_vl", "qwen3_vl_text", "qwen3_vl", qwen3_vl},
     {"qwen3_vl_moe", "qwen3_vl_moe_text", "qwen3_vl_moe", qwen3_vl},
     {"qwen3_5", "qwen3_5_text", "qwen3_5", qwen3_vl},

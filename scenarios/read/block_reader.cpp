@@ -102,8 +102,10 @@ void read_adapters(TableReader& reader, Transformer& t, Problems& problems) {
       lora.problem("targets", fmt::format("expected a list of targets, found {}",
                                           list ? "none" : describe(*targets)));
   }
-  if (experts && (a.up || a.down))
-    lora.problem("targets", "adapters on experts are not modelled; \"qkv\" and \"output\" are");
+  if (experts && a.use_dora && (a.up || a.down))
+    lora.problem(
+        "targets",
+        "DoRA on experts is not modelled; on \"qkv\" and \"output\" it is, and LoRA on all");
   if (t.latent && a.qkv)
     lora.problem("targets",
                  "adapters on the matrices of latent attention are not modelled; "

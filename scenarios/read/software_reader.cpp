@@ -90,6 +90,8 @@ void each_field(Software& s, F field) {
         "documented: Megatron, off unless --cuda-graph-scope attn");
   field("cuda_graph_router", s.cuda_graph_router,
         "documented: Megatron, off unless --cuda-graph-scope moe_router");
+  field("rotary_per_sample", s.rotary_per_sample,
+        "code: Megatron-Core's fused kernel, or samples that are not packed");
   field("moe_token_dispatcher", s.moe_token_dispatcher,
         "assumption: Megatron's --moe-token-dispatcher-type alltoall; its default, allgather, is "
         "for tests");

@@ -94,6 +94,16 @@ std::int64_t repeated_parameters(const Transformer& t, std::int64_t tp) {
          (t.replicates_attention(tp) ? attention_parameters(t) : attention_values(t).repeated);
 }
 
+// One beside each matrix of each routed expert, of which `ranks` hold a part.
+std::int64_t expert_adapter_parameters(const Transformer& t, std::int64_t ranks) {
+  const Adapters& a = t.adapters;
+  const std::int64_t h = t.hidden_size, w = t.experts.moe_intermediate_size;
+  const auto split = [&](std::int64_t n) { return (n + ranks - 1) / ranks; };
+  const std::int64_t up = a.up ? h + split((t.gated_mlp ? 2 : 1) * w) : 0;
+  const std::int64_t down = a.down ? split(w) + h : 0;
+  return t.has_mlp ? t.experts.num_experts * a.lora_rank * (up + down) : 0;
+}
+
 // In a pair of thin matrices, x A (inputs x rank) and B (rank x outputs); of row-split matrices A
 // is split over ranks, of others B.
 std::int64_t adapter_parameters(const Transformer& t, std::int64_t tp) {
@@ -105,16 +115,20 @@ std::int64_t adapter_parameters(const Transformer& t, std::int64_t tp) {
   const std::int64_t qkv =
       t.recurrence ? t.recurrence.projected()
                    : (t.attention_gate ? 2 : 1) * q + 2 * t.num_key_value_heads * t.head_dim;
-  const std::int64_t up = (t.gated_mlp ? 2 : 1) * t.intermediate_size;
+  const std::int64_t width =
+      t.experts.num_experts > 0 ? t.experts.shared_expert_intermediate_size : t.intermediate_size;
+  const std::int64_t up = (t.gated_mlp ? 2 : 1) * width;
   std::int64_t values = 0;
   if (a.qkv) values += (t.cross_attention ? 2 : 1) * h + split(qkv);  // keys have their own input
   if (a.output) values += split(q) + h;
-  if (a.up) values += h + split(up);
-  if (a.down) values += split(t.intermediate_size) + h;
+  const bool mlp_up = a.up && width > 0, mlp_down = a.down && width > 0;
+  if (mlp_up) values += h + split(up);
+  if (mlp_down) values += split(width) + h;
   std::int64_t n = a.lora_rank * values;
   if (a.use_dora)  // a magnitude per output
-    n += (a.qkv ? split(qkv) : 0) + (a.output ? h : 0) + (a.up ? split(up) : 0) + (a.down ? h : 0);
-  return n;
+    n += (a.qkv ? split(qkv) : 0) + (a.output ? h : 0) + (mlp_up ? split(up) : 0) +
+         (mlp_down ? h : 0);
+  return n + expert_adapter_parameters(t, tp);
 }
 
 // Blocks, the latents themselves, and norms of keys and of the output.
@@ -259,6 +273,20 @@ std::int64_t expert_parameters(const Model& model, const Layer& layer) {
   return layer.kind == LayerKind::block ? routed_parameters(blocks_of(model, layer)) : 0;
 }
 
+namespace {
+
+RankParameters adapter_rank_parameters(const Transformer& t, const Parallelism& p) {
+  const std::int64_t tp = p.tensor_model_parallel_size;
+  const std::int64_t all = adapter_parameters(t, tp);
+  if (!p.experts_apart() || t.experts.num_experts == 0 || t.adapters.lora_rank == 0)
+    return {all, 0};
+  const std::int64_t ep = p.expert_model_parallel_size;
+  return {all - expert_adapter_parameters(t, tp),
+          (expert_adapter_parameters(t, p.expert_tensor_ranks()) + ep - 1) / ep};
+}
+
+}  // namespace
+
 RankParameters rank_parameters(const Model& model, const Layer& layer, const Parallelism& p) {
   const std::int64_t tp = p.tensor_model_parallel_size;
   const std::int64_t experts = p.experts_apart() ? expert_parameters(model, layer) : 0;
@@ -266,15 +294,17 @@ RankParameters rank_parameters(const Model& model, const Layer& layer, const Par
   const Transformer& t = blocks_of(model, layer);
   const std::int64_t repeated = repeated_parameters(t, tp);
   const std::int64_t ranks = std::int64_t{p.expert_model_parallel_size} * p.expert_tensor_ranks();
-  return {repeated + (block_parameters(t) - experts - repeated + tp - 1) / tp +
-              adapter_parameters(t, tp),
+  RankParameters all = adapter_rank_parameters(t, p);
+  all += {repeated + (block_parameters(t) - experts - repeated + tp - 1) / tp,
           (experts + ranks - 1) / ranks};
+  return all;
 }
 
 RankParameters trained_rank_parameters(const Model& model, const Layer& layer,
                                        const Parallelism& p) {
   if (trained(model, layer)) return rank_parameters(model, layer, p);
-  return {trained_parameters_per_rank(model, layer, p.tensor_model_parallel_size), 0};
+  if (layer.kind != LayerKind::block) return {};
+  return adapter_rank_parameters(blocks_of(model, layer), p);
 }
 
 std::int64_t matrix_values(const Model& model, const Layer& layer) {

@@ -194,6 +194,9 @@ struct Software {
   // The same of a kernel that C++ launches, in a loop over experts or beside another: a product
   // (descriptors, a look-up of its algorithm, the launch), a part of quantising, scales' layout.
   Seconds host_time_per_expert_kernel{12e-6};
+  // Micro-batches are packs whose samples are turned to their positions one after another, q and k
+  // apart (Megatron-Core until 17 August 2026 without --apply-rope-fusion); otherwise all at once.
+  bool rotary_per_sample = false;
   // Every launch waits for its kernel (CUDA_LAUNCH_BLOCKING=1), so the CPU never runs ahead.
   bool launch_blocking = false;
   // Layers are replayed as graphs: the GPU does not wait for launches.

@@ -21,11 +21,12 @@ class Machines(InItsOwnDirectory):
 
     def test_every_cluster_has_its_own_calibration_and_newer_ones_are_faster(self):
         times = {c: self.run_on(c, "cluster.gpu_memory=80 GiB")["iteration_s"] for c in  # L40S has less than it takes
-                 ["a100-80g-8x200", "h100-8x400", "h200-8x400", "b200-8x400", "b300-8x800", "l40s-1x8", "rtx-pro-6000-1x8"]}
+                 ["a100-80g-8x200", "h100-8x400", "h200-8x400", "b200-8x400", "b300-8x800", "l40s-1x8", "rtx-pro-6000-1x8", "h20-8x400"]}
         self.assertLess(times["b200-8x400"], 0.75 * times["h100-8x400"])
         self.assertLess(times["h100-8x400"], 0.75 * times["a100-80g-8x200"])
         self.assertLess(times["h200-8x400"], 1.02 * times["h100-8x400"])
         self.assertGreater(times["l40s-1x8"], times["a100-80g-8x200"])  # PCIe
+        self.assertGreater(times["h20-8x400"], 1.3 * times["a100-80g-8x200"])  # half of its peak, of which more is reached
         for rack in ["gb200-nvl72", "gb300-nvl72"]:  # two trays of 4
             run = json.loads(self.mllmsim("run", RUN, f"cluster={rack}", "cluster.nodes=2", "--json").stdout)["runs"][0]
             self.assertLess(run["iteration_s"], 0.8 * times["h100-8x400"])
@@ -33,6 +34,9 @@ class Machines(InItsOwnDirectory):
     def test_held_out_errors_are_in_each_file(self):
         for file in sorted(CALIBRATIONS.glob("*.json")):
             c = json.loads(file.read_text())
+            if file.stem == "h20":  # nobody measured it, and it says so
+                self.assertEqual({k["provenance"]["source"] for k in [c["gemm"]["large"], *c["attention"]["kernels"]]}, {"estimate"})
+                continue
             fits = [c["gemm"]["large"], c["gemm"]["all"]] + [q[k] for q in c["gemm"].get("quantised", []) for k in ("large", "all")]
             measured = [f for f in fits if f["provenance"]["source"] != "transferred"]  # MXFP8's are fp8's and a factor
             for part in measured + c["attention"]["kernels"]:

@@ -45,6 +45,7 @@ inline Software random_software(const Parallelism& p) {
                        &s.launch_blocking,
                        &s.cuda_graph_attention,
                        &s.cuda_graph_router,
+                       &s.rotary_per_sample,
                        &s.moe_fused_grouped_mlp,
                        &s.moe_router_fusion,
                        &s.moe_shared_expert_overlap,
@@ -151,7 +152,8 @@ inline void random_experts(Job& job) {
   Parallelism& p = job.parallelism;
   Transformer& t = job.model.llm.blocks;
   t.experts = {8, 2, t.hidden_size, random_bool() ? t.hidden_size : 0};
-  t.parallel_residual = t.shared_norm = t.adapters.up = t.adapters.down = false;
+  t.parallel_residual = t.shared_norm = false;
+  t.adapters.up = t.adapters.down = !t.adapters.use_dora && random_bool();
   const int ranks = p.tensor_model_parallel_size * p.gradient_ranks();
   p.expert_tensor_parallel_size = *rc::gen::element(0, 1);
   const int ep = *rc::gen::element(1, 2, 4, 8);

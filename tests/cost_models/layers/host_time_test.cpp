@@ -9,7 +9,7 @@ using namespace costs;
 namespace {
 
 LayerTotals block(const Software& software, double host_slowdown = 1,
-                  double collective_seconds_per_byte = 1e-11) {
+                  double collective_seconds_per_byte = 1e-11, std::int64_t samples = 1) {
   Model model = llama_like();
   model.llm.blocks.experts = {8, 2, 32, 0};
   Parallelism p;
@@ -20,7 +20,7 @@ LayerTotals block(const Software& software, double host_slowdown = 1,
   ClusterSpec cluster;
   cluster.host_slowdown = host_slowdown;
   return LayerCosts(model, p, software, kernels, cluster)
-      .total(kLlmBlock, text(16, 1), Recompute::none);
+      .total(kLlmBlock, text(16 / samples, samples), Recompute::none);
 }
 
 Software launching(double kernel_s, double expert_kernel_s) {
@@ -89,6 +89,35 @@ TEST(HostTime, WithoutACapacityTheCpuWaitsForTheRouter) {
   const double hidden = seconds(block(s, 1, 1e-4).forward.time);
   s.cuda_graphs = true;
   EXPECT_NEAR(hidden, seconds(block(s, 1, 1e-4).forward.time), kNear);
+}
+
+// Instead of one kernel, forward and backward: q and k of each of four samples by 13 kernels, and
+// back by 11 with one more for all samples.
+TEST(HostTime, SamplesOfAPackMayBeTurnedOneByOne) {
+  Software s = launching(1, 0);
+  const LayerTotals at_once = block(s, 1, 1e-11, 4);
+  s.rotary_per_sample = true;
+  const LayerTotals one_by_one = block(s, 1, 1e-11, 4);
+  EXPECT_NEAR(seconds(one_by_one.forward.time - at_once.forward.time), 2 * 4 * 13 - 1, kNear);
+  EXPECT_NEAR(seconds(one_by_one.backward.time - at_once.backward.time), 2 * (4 * 11 + 1) - 1,
+              kNear);
+}
+
+// Before q and before k the CPU waits for the GPU, so that nothing hides those launches, nor those
+// of attention, output and the sum over ranks, which is long enough to hide the others.
+TEST(HostTime, TurningSamplesOneByOneWaitsForTheGpu) {
+  const Model model = llama_like();
+  SimpleCosts kernels;
+  kernels.collective_seconds_per_byte = 1e-4;
+  Software s = launching(1e-3, 0);
+  const auto forward = [&] {
+    return seconds(LayerCosts(model, tensor_parallel(2, false), s, kernels, {})
+                       .total(kLlmBlock, text(4, 4), Recompute::none)
+                       .forward.time);
+  };
+  const double hidden = forward();
+  s.rotary_per_sample = true;
+  EXPECT_NEAR(forward(), hidden + (2 * 4 * 13 + 3) * 1e-3, kNear);
 }
 
 }  // namespace

@@ -84,6 +84,7 @@ Software any_software() {
     if (any()) s.recompute_modules.add(m);
   s.recompute_flash_attention = any();
   s.recompute_early_stop = any();
+  s.rotary_per_sample = any();
   s.host_time_per_kernel = {*rc::gen::element(0.0, 1e-9, 8e-6)};
   s.host_time_per_expert_kernel = {*rc::gen::element(0.0, 1e-9, 12e-6)};
   s.grad_accumulation_bytes_per_parameter = *rc::gen::element(0, 10);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cost_models/layers/layer_costs.hpp"
+#include "sim/world/rank_parameters.hpp"
 #include "tests/cost_models/layer_fakes.hpp"
 
 namespace mllmsim {
@@ -173,6 +174,54 @@ TEST(Adapters, AreAllThatIsTrained) {
   EXPECT_EQ(run.ran({16, 192, 4}), 1);  // (x A) B
   EXPECT_EQ(run.ran({4, 192, 16, GemmPass::weight_gradient}), 1);
   EXPECT_EQ(OneLayer(llama_like()).weight_gradients(), 4);
+}
+
+// Rank 4 beside every matrix: qkv (64 + 192), output (64 + 64), of the shared expert up (64 + 96)
+// and down (48 + 64), and of each of 8 routed experts up (64 + 64) and down (32 + 64).
+TEST(Adapters, AreBesideEveryExpertsMatrices) {
+  Model m = with_experts();
+  m.llm.trained = false;
+  m.llm.blocks.adapters.lora_rank = 4;
+  const std::int64_t dense = 4 * (256 + 128 + 160 + 112), routed = 8 * 4 * (128 + 96);
+  EXPECT_EQ(trained_parameters_per_rank(m, kLlmBlock, 1), dense + routed);
+  EXPECT_EQ(parameters(m) - parameters(with_experts()), 3 * (dense + routed));
+  Parallelism apart;
+  apart.data_parallel_size = apart.expert_model_parallel_size = 4;
+  const RankParameters rank = trained_rank_parameters(m, kLlmBlock, apart);
+  EXPECT_EQ(rank.dense, dense);
+  EXPECT_EQ(rank.experts, routed / 4);
+
+  // 16 tokens choose 2 of 8 experts each, so each has 4 rows; the last block is not the first, so
+  // its adapters hand gradients on.
+  const OneLayer run(m, 1, false, {LayerKind::block, 0, 1});
+  const auto ran = [&](Gemm gemm) {
+    gemm.batch = 8;
+    gemm.grouped = true;
+    return run.ran(gemm);
+  };
+  EXPECT_EQ(ran({4, 4, 64}), 1);  // up: x A ...
+  EXPECT_EQ(ran({4, 64, 4}), 2);  // ... B, as wide as that of down
+  EXPECT_EQ(ran({4, 4, 32}), 1);  // down: x A
+  EXPECT_EQ(ran({64, 4, 4, GemmPass::weight_gradient}), 1);
+  EXPECT_EQ(ran({4, 64, 4, GemmPass::weight_gradient}), 2);
+  EXPECT_EQ(ran({32, 4, 4, GemmPass::weight_gradient}), 1);
+  EXPECT_EQ(run.weight_gradients(), 2 * 6);  // none of the matrices themselves
+}
+
+// Of experts, their rows (2 a token) before up and before down, the shared expert's input and what
+// it activates, and all that is between an adapter's halves.
+TEST(Adapters, KeepTheInputsOfExperts) {
+  const auto saved = [](std::int64_t rank, bool experts) {
+    Model m = with_experts();
+    m.llm.trained = false;
+    m.llm.blocks.adapters = {rank, false, true, true, experts, experts};
+    SimpleCosts kernels;
+    return LayerCosts(m, tensor_parallel(1), flash(), kernels, {})
+        .cost({LayerKind::block, 0, 1}, text(16, 1), Recompute::none)
+        .saved.value;
+  };
+  EXPECT_EQ(saved(4, true) - saved(4, false),
+            2 * 16 * (2 * (64 + 4) + 2 * (32 + 4) + (64 + 4) + (48 + 4)));
 }
 
 // A frozen block keeps no input of a matrix but where an adapter needs it, and 2 r a token between

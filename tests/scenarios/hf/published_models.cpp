@@ -196,19 +196,24 @@ PublishedModel qwen_flat(const char* name, double parameters, const std::string&
 }
 
 void add_qwen_vl(std::vector<PublishedModel>& out) {
-  const std::string vision2 = R"("model_type": "qwen2_vl", "depth": 32, "embed_dim": 1280,
-      "hidden_size": 3584, "mlp_ratio": 4, "num_heads": 16, "patch_size": 14,
-      "spatial_merge_size": 2, "temporal_patch_size": 2)";
+  const auto vision2 = [](int width) {
+    return fmt::format(R"("model_type": "qwen2_vl", "depth": 32, "embed_dim": 1280,
+        "hidden_size": {}, "mlp_ratio": 4, "num_heads": 16, "patch_size": 14,
+        "spatial_merge_size": 2, "temporal_patch_size": 2)",
+                       width);
+  };
   const auto text = [](const char* type, int layers, int h, int heads, int kv, int mlp, int vocab,
                        const std::string& tied) {
     return decoder(type, layers, h, heads, kv, mlp, vocab, kQwenWindow + ", " + tied);
   };
   out.push_back(qwen_flat("Qwen2-VL-2B", 2208985600,
-                          text("qwen2_vl", 28, 1536, 12, 2, 8960, 151936, kTied), vision2));
+                          text("qwen2_vl", 28, 1536, 12, 2, 8960, 151936, kTied), vision2(1536)));
   out.push_back(qwen_flat("Qwen2-VL-7B", 8291375616,
-                          text("qwen2_vl", 28, 3584, 28, 4, 18944, 152064, kUntied), vision2));
+                          text("qwen2_vl", 28, 3584, 28, 4, 18944, 152064, kUntied),
+                          vision2(3584)));
   out.push_back(qwen_flat("Qwen2-VL-72B", 73405560320,
-                          text("qwen2_vl", 80, 8192, 64, 8, 29568, 152064, kUntied), vision2));
+                          text("qwen2_vl", 80, 8192, 64, 8, 29568, 152064, kUntied),
+                          vision2(8192)));
   out.push_back(qwen_flat("Qwen2.5-VL-3B", 3754622976,
                           text("qwen2_5_vl", 36, 2048, 16, 2, 11008, 151936, kTied),
                           qwen2_5_vision(3420, 2048)));

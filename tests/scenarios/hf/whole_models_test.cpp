@@ -272,6 +272,55 @@ TEST(WholeModels, WhatWouldChangeCostIsNeverPassedOver) {
         << type;
 }
 
+// Found by changing every field of the classes of transformers, one at a time.
+TEST(WholeModels, KeysOfTheirClassesAreNotPassedOver) {
+  const auto refused = [&](const char* model, const std::string& from, const std::string& to,
+                           const std::string& key) {
+    std::string config = published(model).config;
+    if (from.empty())
+      config = with(config, to);
+    else
+      config.replace(config.find(from), from.size(), to);
+    EXPECT_EQ(problem_with(config).find("config.json: " + key + ": "), 0u)
+        << model << " " << key << ": " << problem_with(config);
+  };
+  const std::string text = R"("text_config": {)";
+  refused("gemma-3-27b", text, text + R"("attn_logit_softcapping": 50.0, )",
+          "text_config.attn_logit_softcapping");
+  refused("gemma-3-27b", text, text + R"("use_bidirectional_attention": true, )",
+          "text_config.use_bidirectional_attention");
+  refused("Qwen3.6-35B-A3B", R"("mtp_use_dedicated_embeddings": false)",
+          R"("mtp_use_dedicated_embeddings": true)", "text_config.mtp_use_dedicated_embeddings");
+  refused("Nemotron-H-8B", R"("num_hidden_layers": 52)", R"("num_hidden_layers": 53)",
+          "num_hidden_layers");
+  refused("Mamba-Codestral-7B", R"("expand": 2)", R"("expand": 3)", "expand");
+  refused("Qwen2-VL-7B", R"("hidden_size": 3584, "mlp_ratio")",
+          R"("hidden_size": 4096, "mlp_ratio")", "vision_config.hidden_size");
+  refused("Qwen2.5-VL-7B", R"("out_hidden_size": 3584)", R"("out_hidden_size": 4096)",
+          "vision_config.out_hidden_size");
+  refused("DeepSeek-V3", "", R"("attention_bias": true)", "attention_bias");
+  refused("llava-onevision-qwen2-7b", "anyres_max_9", "anyres", "vision_aspect_ratio");
+  refused("llava-1.5-7b", R"(strategy": "default")", R"(strategy": "cls")",
+          "vision_feature_select_strategy");
+}
+
+TEST(WholeModels, InternVlWithoutDynamicSizesHasOneTilePerPicture) {
+  std::string config = published("InternVL3-8B").config;
+  EXPECT_EQ(model_of(config).encoders.at(0).image.rule, Images::tiles);
+  const std::string key = R"("dynamic_image_size": true)";
+  config.replace(config.find(key), key.size(), R"("dynamic_image_size": false)");
+  EXPECT_EQ(model_of(config).encoders.at(0).image.rule, Images::one);
+}
+
+// Qwen's classes: 4,096 tokens from layer 28 on, and none where the config says null.
+TEST(WholeModels, QwensWindowHasItsClassesSize) {
+  std::string config = published("Qwen3-8B").config;
+  config = with(config, R"("use_sliding_window": true)");
+  EXPECT_EQ(blocks_of(model_of(config), {LayerKind::block, 0, 28}).sliding_window, 4096);
+  EXPECT_EQ(blocks_of(model_of(config), {LayerKind::block, 0, 27}).sliding_window, 0);
+  EXPECT_EQ(model_of(with(config, R"("sliding_window": null)")).llm.blocks.sliding_window, 0);
+}
+
 // scenarios/models/README.md shows what is computed here.
 TEST(WholeModels, TheReadmeListsThem) {
   const std::string readme = read_file(
