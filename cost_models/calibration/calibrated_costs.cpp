@@ -74,16 +74,32 @@ class CalibratedKernelCosts : public KernelCosts {
   }
   Cost token_exchange(const TokenExchange& x) const override {
     const auto& measured = x.hybrid ? c_.hybrid_exchange : c_.token_exchange;
-    if (measured.empty()) return KernelCosts::token_exchange(x);
-    const Cost in_node = exchange_time(std::span{measured}, x);
+    const bool network = x.hybrid && !c_.hybrid_network.empty() && x.group.nodes > 1;
+    if (measured.empty() && !network) return KernelCosts::token_exchange(x);
+    const Cost in_node =
+        measured.empty() ? collective(node_all_to_all(x)) : exchange_time(std::span{measured}, x);
     if (x.group.nodes == 1) return in_node;
+    if (network) return across_nodes(x, in_node);
     const Cost far = collective(network_all_to_all(x));
     return far.time > in_node.time ? far : in_node;
   }
   double gemm_slowdown_beside_collective() const override { return c_.overlap.value; }
+  double slowdown_beside_exchange(int sms) const override {
+    if (sms == 0 || sms >= c_.gpu.sms) return KernelCosts::slowdown_beside_exchange(sms);
+    return static_cast<double>(c_.gpu.sms) / (c_.gpu.sms - sms);
+  }
   FlopsPerSecond peak(NumberFormat format) const override { return c_.gpu.peak_of(format); }
 
  private:
+  Cost across_nodes(const TokenExchange& x, const Cost& in_node) const {
+    const BytesPerSecond each =
+        network_share(cluster_, x.group).bandwidth / static_cast<double>(x.group.ranks_per_node());
+    const Cost far = network_time(c_.hybrid_network, x, each);
+    Cost longest = far.time > in_node.time ? far : in_node;
+    longest.time += network_base(c_.hybrid_network, x);
+    return longest;
+  }
+
   const Calibration& c_;
   ClusterSpec cluster_;
   double slowest_;

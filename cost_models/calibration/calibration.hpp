@@ -38,9 +38,10 @@ struct Calibration {
   MemoryBoundModel memory_bound;
   CollectiveModel collectives;
   P2pModel p2p;
-  std::vector<ExchangeModel> token_exchange{};   // one, or none if it was not measured
-  std::vector<ExchangeModel> hybrid_exchange{};  // by rising SMs, then ranks, or none
-  std::optional<RecurrenceModel> recurrence{};   // if not, the shipped estimate's
+  std::vector<ExchangeModel> token_exchange{};    // one, or none if it was not measured
+  std::vector<ExchangeModel> hybrid_exchange{};   // by rising SMs, then ranks, or none
+  std::vector<NetworkExchange> hybrid_network{};  // by rising nodes, or none
+  std::optional<RecurrenceModel> recurrence{};    // if not, the shipped estimate's
   Factor overlap;  // time of a GEMM beside a collective over its time alone
 };
 
@@ -58,6 +59,7 @@ void each_provenance(C& c, F f) {
   f(c.p2p.network_provenance);
   for (auto& x : c.token_exchange) f(x.provenance);
   for (auto& x : c.hybrid_exchange) f(x.provenance);
+  for (auto& x : c.hybrid_network) f(x.provenance);
   if (c.recurrence) f(c.recurrence->provenance);
 }
 template <class C, class F>
@@ -70,8 +72,10 @@ void each_factor(C& c, F f) {
     if (q.power) f(*q.power);
   for (auto& g : c.gemm.grouped) f(g.time);
   for (auto& o : c.attention.older) f(o.time);
-  if (c.attention.sustained) f(*c.attention.sustained);
-  if (c.recurrence) f(c.recurrence->backward);
+  for (auto* factor :
+       {&c.attention.sustained, &c.attention.wide_keys, &c.attention.wide_keys_backward})
+    if (*factor) f(**factor);
+  if (c.recurrence) f(c.recurrence->backward), f(c.recurrence->mamba);
 }
 
 Calibration read_calibration(const std::filesystem::path& file);

@@ -183,6 +183,8 @@ void describe(A& a, AttentionModel& m) {
     a.require(m.backward_by_length[i - 1].length < m.backward_by_length[i].length,
               "backward_by_length", "expected rising lengths");
   a.optional("sustained", m.sustained);
+  a.optional("wide_keys", m.wide_keys);
+  a.optional("wide_keys_backward", m.wide_keys_backward);
   a("kernels", m.kernels);
   bool forward = false;
   for (const AttentionKernel& k : m.kernels) forward |= !k.backward;
@@ -302,12 +304,28 @@ void describe(A& a, ExchangeModel& m) {
 }
 
 template <class A>
+void describe(A& a, NetworkExchangeLine& l) {
+  a("base_us", l.base);
+  a.positive("share", l.share);
+}
+
+template <class A>
+void describe(A& a, NetworkExchange& m) {
+  a("provenance", m.provenance);
+  a("nodes", m.nodes);
+  a("dispatch", m.dispatch);
+  a("combine", m.combine);
+  a.require(m.nodes > 1, "nodes", "expected 2 or more");
+}
+
+template <class A>
 void describe(A& a, RecurrenceModel& m) {
   a("provenance", m.provenance);
   a("launch_us", m.launch);
   a("tflops_per_sm", m.flops_per_sm);
   a("step_us", m.step);
   a("backward", m.backward);
+  a("mamba", m.mamba);
   a.require(m.flops_per_sm.value > 0, "tflops_per_sm", "expected a number above 0");
 }
 
@@ -328,6 +346,10 @@ void describe(A& a, Calibration& c) {
                                      return std::pair{x.sms, x.ranks};
                                    }),
             "hybrid_exchange", "expected rising sms, then ranks");
+  a.optional("hybrid_network", c.hybrid_network);
+  for (std::size_t i = 1; i < c.hybrid_network.size(); ++i)
+    a.require(c.hybrid_network[i - 1].nodes < c.hybrid_network[i].nodes, "hybrid_network",
+              "expected rising nodes");
   a.optional("recurrence", c.recurrence);
   a("overlap", c.overlap);
 }

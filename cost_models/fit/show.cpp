@@ -96,6 +96,10 @@ void show(const costs::Calibration& c, std::ostream& out) {
               k.provenance);
   table.factor("attention, backward / forward", c.attention.backward);
   if (c.attention.sustained) table.factor("attention, sustained", *c.attention.sustained);
+  if (c.attention.wide_keys)
+    table.factor("attention, keys wider than values", *c.attention.wide_keys);
+  if (c.attention.wide_keys_backward)
+    table.factor("attention, keys wider than values, backward", *c.attention.wide_keys_backward);
   for (const costs::OlderAttention& o : c.attention.older)
     table.factor(fmt::format("FlashAttention {} / {}", o.generation, c.attention.generation),
                  o.time);
@@ -111,6 +115,8 @@ void show(const costs::Calibration& c, std::ostream& out) {
   for (const costs::ExchangeModel& x : c.hybrid_exchange)
     table.row(fmt::format("token exchange (HybridEP, {} SMs, {} ranks)", x.sms, x.ranks),
               x.provenance);
+  for (const costs::NetworkExchange& x : c.hybrid_network)
+    table.row(fmt::format("token exchange across {} nodes (HybridEP)", x.nodes), x.provenance);
   if (c.recurrence) table.row("recurrence in chunks", c.recurrence->provenance);
   table.factor("overlap, gemm beside collective", c.overlap);
   table.print_texts();

@@ -78,6 +78,13 @@ void sustain(Choice& choice, const AttentionModel& model) {
   choice.source = weaker(choice.source, model.sustained->source);
 }
 
+void widen_keys(Choice& choice, const AttentionModel& model, const Attention& a) {
+  const auto& factor = a.backward ? model.wide_keys_backward : model.wide_keys;
+  if (!a.wide_keys || !factor) return;
+  choice.factor *= factor->value;
+  choice.source = weaker(choice.source, factor->source);
+}
+
 }  // namespace
 
 double AttentionTable::at(double length, double heads) const {
@@ -145,6 +152,7 @@ Cost attention_time(const AttentionModel& model, const Gpu& gpu, const Attention
   Choice choice = choose(model, a);
   age(choice, model, a.generation);
   sustain(choice, model);
+  widen_keys(choice, model, a);
   const AttentionKernel& kernel = *choice.kernel;
   const AttentionTable& table = kernel.table;
   Source source = choice.source;

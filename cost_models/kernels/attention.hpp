@@ -21,6 +21,9 @@
 //   busy(pack) = sum_g (tokens_g / tokens) * busy(length_g, batch = tokens / length_g)
 // exact if all are equal, and never less than its longest sequence takes alone.
 //
+// Latent attention has keys wider than values: its heads count as of the mean width, times what was
+// measured over that.
+//
 // Cross-attention has its own number of keys, none of them masked; where it stands in the table
 // follows from the square with as many pairs. It was not measured.
 #pragma once
@@ -69,6 +72,8 @@ struct AttentionModel {
   std::vector<OlderAttention> older{};   // every generation before the measured one
   std::optional<Factor> sustained{};     // seconds under power limit over bursts, if measured
   std::vector<BackwardRatio> backward_by_length{};  // by rising length; empty: `backward` for all
+  // Keys wider than values over heads of their mean width, forward and backward, if measured.
+  std::optional<Factor> wide_keys{}, wide_keys_backward{};
 };
 
 // One length. batch need not be whole.

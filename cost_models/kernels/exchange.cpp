@@ -8,7 +8,43 @@ namespace {
 
 double copies(const TokenExchange& x) { return static_cast<double>(x.tokens) * x.ranks_per_token; }
 
+struct Between {
+  const NetworkExchange &few, &many;
+  double part;
+  Source source;
+
+  NetworkExchangeLine line(bool combine) const {
+    const auto of = [&](const NetworkExchange& n) { return combine ? n.combine : n.dispatch; };
+    const auto mix = [&](auto low, auto high) { return low + (high - low) * part; };
+    return {mix(of(few).base, of(many).base), mix(of(few).share, of(many).share)};
+  }
+};
+
+Between between(std::span<const NetworkExchange> measured, int nodes) {
+  const auto above = std::ranges::lower_bound(measured, nodes, {}, &NetworkExchange::nodes);
+  if (above == measured.end())
+    return {measured.back(), measured.back(), 0, measured.back().provenance.source};
+  if (above == measured.begin() || above->nodes == nodes)
+    return {*above, *above, 0, above->provenance.source};
+  const NetworkExchange& below = *(above - 1);
+  const double part = std::log2(static_cast<double>(nodes) / below.nodes) /
+                      std::log2(static_cast<double>(above->nodes) / below.nodes);
+  return {below, *above, part, weaker(below.provenance.source, above->provenance.source)};
+}
+
 }  // namespace
+
+Cost network_time(std::span<const NetworkExchange> measured, const TokenExchange& x,
+                  BytesPerSecond network) {
+  const Between at = between(measured, x.group.nodes);
+  const double bytes =
+      static_cast<double>(x.tokens) * x.nodes_per_token * static_cast<double>(x.bytes);
+  return {Seconds{bytes / (network.value * at.line(x.combine).share)}, at.source};
+}
+
+Seconds network_base(std::span<const NetworkExchange> measured, const TokenExchange& x) {
+  return between(measured, x.group.nodes).line(x.combine).base;
+}
 
 Cost exchange_time(const ExchangeModel& model, const TokenExchange& x) {
   const ExchangeLine& line = x.combine ? model.combine : model.dispatch;
@@ -48,6 +84,10 @@ Collective network_all_to_all(const TokenExchange& x) {
   return {CollectiveOp::all_to_all,
           scaled(Bytes{x.bytes}, static_cast<double>(x.tokens) * x.nodes_per_token / leaving),
           x.group};
+}
+
+double KernelCosts::slowdown_beside_exchange(int) const {
+  return gemm_slowdown_beside_collective();
 }
 
 Cost KernelCosts::token_exchange(const TokenExchange& x) const {

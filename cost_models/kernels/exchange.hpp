@@ -9,6 +9,11 @@
 //
 //   time = max(in the node, all-to-all over the network of tokens * nodes per token)
 //
+// or, where the library itself was measured on that many nodes, with the share of a GPU's network
+// that it reaches and what a call takes beside its kernel,
+//
+//   time = base + max(in the node, tokens * nodes per token * bytes / (share * network))
+//
 // Left out: tokens that some ranks get more of (the layer counts those of the busiest).
 #pragma once
 
@@ -30,6 +35,23 @@ struct ExchangeModel {
   int ranks = 0;  // of a node, where it was measured
   ExchangeLine dispatch, combine;
 };
+
+struct NetworkExchangeLine {
+  Seconds base{};
+  double share = 0;  // of what a GPU can send to other nodes
+};
+
+struct NetworkExchange {
+  Provenance provenance;
+  int nodes = 0;
+  NetworkExchangeLine dispatch, combine;
+};
+
+// Of a token for each other node that it goes to; between two numbers of nodes linear in their
+// logarithm, beyond as the nearest. `network`: what a GPU can send.
+Cost network_time(std::span<const NetworkExchange> measured, const TokenExchange& exchange,
+                  BytesPerSecond network);
+Seconds network_base(std::span<const NetworkExchange> measured, const TokenExchange& exchange);
 
 // Inside a node.
 Cost exchange_time(const ExchangeModel& model, const TokenExchange& exchange);

@@ -42,7 +42,8 @@ struct Attention {
   int generation = 0;  // of FlashAttention: 1, 2, 3, or 0 for what was measured
   // Keys a query of causal attention sees at most, itself and those before it; 0: all.
   std::int64_t window = 0;
-  bool cross = false;  // keys are the sequences' cross_keys
+  bool cross = false;      // keys are the sequences' cross_keys
+  bool wide_keys = false;  // than values: head_dim is their mean
 
   // Of the whole square; of a window w < s twice the (w s - w^2 / 2) it has, as of the square.
   double pairs(double length) const {
@@ -73,6 +74,7 @@ struct ChunkedScan {
   Bytes bytes{};           // read and written by all
   std::int64_t steps = 0;  // of all the kernels that go from chunk to chunk
   bool backward = false;
+  bool mamba = false;
 
   auto operator<=>(const ChunkedScan&) const = default;
 };

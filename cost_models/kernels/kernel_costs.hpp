@@ -39,6 +39,8 @@ class KernelCosts {
 
   // Time of a GEMM while a collective runs beside it, over its time alone: NCCL occupies some SMs.
   virtual double gemm_slowdown_beside_collective() const = 0;
+  // The same beside an exchange of tokens that holds so many SMs; 0: as NCCL.
+  virtual double slowdown_beside_exchange(int sms) const;
 
   // Dense products of the data sheet, for MFU; 0: the GPU has none in this format.
   virtual FlopsPerSecond peak(NumberFormat format) const = 0;

@@ -6,7 +6,8 @@ namespace mllmsim::costs {
 
 Cost recurrence_time(const RecurrenceModel& m, const Gpu& gpu, const ChunkedScan& scan,
                      const Cost& memory) {
-  const double rate = m.flops_per_sm.value * gpu.sms / (scan.backward ? m.backward.value : 1.0);
+  const double rate = m.flops_per_sm.value * gpu.sms / (scan.backward ? m.backward.value : 1.0) /
+                      (scan.mamba ? m.mamba.value : 1.0);
   const double at_once = (scan.products.value - scan.stepwise.value) / rate;
   const double in_steps =
       std::max(scan.stepwise.value / rate, static_cast<double>(scan.steps) * m.step.value);

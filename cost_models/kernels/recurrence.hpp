@@ -2,10 +2,11 @@
 //
 //   time = launch + max(bytes, (products - stepwise) / rate + max(stepwise / rate, steps * step))
 //
-// with rate = SMs * flops_per_sm. Products of chunks are small, between exponentials and triangular
-// solves, so that an SM's pace does not follow the data sheet's peak: it is about the same on H200
-// and GB200, whose peaks differ by 2.5. Few heads leave SMs idle in the kernels that go from chunk
-// to chunk; those take a time of their own for each. bytes: at the pace of element-wise kernels.
+// with rate = SMs * flops_per_sm, which Mamba-2's kernels do not reach (mamba). Products of chunks
+// are small, between exponentials and triangular solves, so that an SM's pace does not follow the
+// data sheet's peak: it is about the same on H200 and GB200, whose peaks differ by 2.5. Few heads
+// leave SMs idle in the kernels that go from chunk to chunk; those take a time of their own for
+// each. bytes: at the pace of element-wise kernels.
 //
 // Left out: chunks that are not full.
 #pragma once
@@ -22,6 +23,7 @@ struct RecurrenceModel {
   FlopsPerSecond flops_per_sm{};
   Seconds step{};
   Factor backward;  // of its products' times
+  Factor mamba;     // Mamba-2's over those of the gated delta rule, both passes
 };
 
 // `memory`: of its bytes.

@@ -35,6 +35,9 @@ class ScaledCosts : public KernelCosts {
   double gemm_slowdown_beside_collective() const override {
     return costs_.gemm_slowdown_beside_collective();
   }
+  double slowdown_beside_exchange(int sms) const override {
+    return costs_.slowdown_beside_exchange(sms);
+  }
   FlopsPerSecond peak(NumberFormat format) const override { return costs_.peak(format); }
 
  private:

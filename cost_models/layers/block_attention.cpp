@@ -23,7 +23,8 @@ void flash(KernelList& list, const Block& b, const TokenBatch& batch, bool backw
   list.attention(backward ? "attention backward" : "attention",
                  {chunked(batch, b.shape.attention_chunk_size), b.shard.heads, b.shard.kv_heads,
                   b.shard.even_head_dim(), b.shape.causal, backward,
-                  b.setting.software.flash_attention_generation, b.shape.sliding_window});
+                  b.setting.software.flash_attention_generation, b.shape.sliding_window, false,
+                  b.shard.wide_keys()});
 }
 
 // Of q, k and v.

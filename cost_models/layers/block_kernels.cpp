@@ -339,7 +339,8 @@ void overlap_exchanges(const LayerSetting& s, std::vector<TimedKernel>& kernels,
   if (all == Time{}) return;
   double share = 0;
   if (s.software.overlap_moe_expert_parallel_comm)
-    share = hidden_beside(s.costs, to_seconds(all), to_seconds(beside)) / to_seconds(all);
+    share = hidden_beside(slowdown_beside_exchange(s), to_seconds(all), to_seconds(beside)) /
+            to_seconds(all);
   for (TimedKernel& k : kernels) k.beside_other_pass = scaled(k.beside_other_pass, share);
 }
 

@@ -40,6 +40,7 @@ struct BlockShard {
   std::int64_t context() const { return heads * value_dim; }
   // Of a kernel with the same FLOPs and bytes whose values are as wide as its keys.
   std::int64_t even_head_dim() const { return (head_dim + value_dim) / 2; }
+  bool wide_keys() const { return head_dim > value_dim; }
 };
 
 struct Block {

@@ -11,7 +11,9 @@ Attention attention(const Block& b, const TokenBatch& batch, bool backward) {
           b.shape.causal,
           backward,
           b.setting.software.flash_attention_generation,
-          b.shape.sliding_window};
+          b.shape.sliding_window,
+          false,
+          b.shard.wide_keys()};
 }
 
 struct Ring {

@@ -153,7 +153,8 @@ void parallel_experts_forward(KernelList& list, const Block& b, std::int64_t tok
   exchange.dispatch(false);
   expert_mlps_forward(list, b, x);
   exchange.combine(false);
-  if (s.software.moe_shared_expert_overlap) list.hide_exchanges(from, beside);
+  if (s.software.moe_shared_expert_overlap)
+    list.hide_exchanges(from, beside, slowdown_beside_exchange(s));
   if (shared > 0) list.elementwise("add shared expert", x.tokens * h, kBf16 + kBf16 + kBf16);
 }
 
@@ -176,7 +177,8 @@ void parallel_experts_backward(KernelList& list, const Block& b, std::int64_t to
   expert_mlps_backward(list, b, x);
   exchange.combine(true);
   dispatch_bookkeeping(list, b, x.tokens, true);
-  if (s.software.moe_shared_expert_overlap) list.hide_exchanges(from, beside);
+  if (s.software.moe_shared_expert_overlap)
+    list.hide_exchanges(from, beside, slowdown_beside_exchange(s));
   if (shared > 0)
     list.elementwise("add shared expert gradient", x.tokens * h, kBf16 + kBf16 + kBf16);
   enter_graph(list, b, tokens, 2, s.software.cuda_graph_router);  // of tokens, and past experts

@@ -201,20 +201,24 @@ Seconds KernelList::computing(std::size_t from) const {
   return to_seconds(sum);
 }
 
-void KernelList::hide_exchanges(std::size_t from, Seconds compute) {
+void KernelList::hide_exchanges(std::size_t from, Seconds compute, double slowdown) {
   std::vector<TimedKernel*> exchanges;
   for (std::size_t i = from; i < kernels_.size(); ++i)
     if (kernels_[i].beside_other_pass > Time{}) exchanges.push_back(&kernels_[i]);
   for (TimedKernel* k : exchanges) {
     const Seconds shown =
-        to_seconds(k->time) -
-        hidden_beside(costs_, to_seconds(k->time), compute / static_cast<double>(exchanges.size()));
+        to_seconds(k->time) - hidden_beside(slowdown, to_seconds(k->time),
+                                            compute / static_cast<double>(exchanges.size()));
     k->time = k->beside_other_pass = to_time(shown);
   }
 }
 
-Seconds hidden_beside(const KernelCosts& costs, Seconds communication, Seconds compute) {
-  const double slowdown = costs.gemm_slowdown_beside_collective();
+double slowdown_beside_exchange(const LayerSetting& s) {
+  const bool hybrid = s.software.moe_token_dispatcher == TokenDispatcher::hybridep;
+  return s.costs.slowdown_beside_exchange(hybrid ? s.software.moe_hybridep_num_sms : 0);
+}
+
+Seconds hidden_beside(double slowdown, Seconds communication, Seconds compute) {
   const Seconds slowed = std::min(communication * (1 - 1 / slowdown), compute * (slowdown - 1));
   return std::max(Seconds{}, std::min(communication, compute + slowed) - slowed);
 }

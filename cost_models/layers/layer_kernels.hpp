@@ -85,7 +85,10 @@ constexpr MemoryOp quantising(NumberFormat format) {
 }
 
 // What communication does not show beside a GEMM of `compute`, less what it slows that (above).
-Seconds hidden_beside(const KernelCosts& costs, Seconds communication, Seconds compute);
+Seconds hidden_beside(double slowdown, Seconds communication, Seconds compute);
+// How much longer kernels take beside an exchange of tokens: HybridEP's blocks hold the SMs it is
+// given.
+double slowdown_beside_exchange(const LayerSetting& setting);
 
 class KernelList {
  public:
@@ -147,7 +150,7 @@ class KernelList {
   void exchange(std::string_view name, const TokenExchange& exchange);
   // Exchanges among the kernels from here on run beside kernels that compute for so long, in equal
   // parts: only what outlasts those shows, and how much it slows them.
-  void hide_exchanges(std::size_t from, Seconds compute);
+  void hide_exchanges(std::size_t from, Seconds compute, double slowdown);
   std::size_t size() const { return kernels_.size(); }
   Seconds computing(std::size_t from) const;  // of all kernels from there on
   // `steps` kernels one after another. Beside each but the last, a message to the next cp rank

@@ -78,6 +78,7 @@ ChunkedScan chunked_scan(const Recurrence& r, const TokenBatch& batch, bool back
     for (const SequenceGroup& g : batch.groups) longest = std::max(longest, g.length);
     out.steps = (backward ? 2 : 1) * ceil_div(longest, c);
   } else {
+    out.mamba = true;
     add(out, backward ? mamba_backward(k, v, c) : mamba_forward(k, v, c),
         tokens * r.num_value_heads);
     add(out, mamba_group(k, c, backward), tokens * r.num_key_heads);

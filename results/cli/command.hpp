@@ -53,7 +53,8 @@ std::optional<double> price_of(const boost::program_options::variables_map& valu
 
 // What --help says of key=value.
 inline constexpr const char* kShortForms =
-    "tp, pp, vpp, cp, dp, mbs and gbs are short for parallelism.tensor_model_parallel_size, ...: "
+    "tp, pp, vpp, cp, ep, etp, dp, mbs and gbs are short "
+    "for\nparallelism.tensor_model_parallel_size, ...: "
     "tp=4.\n";
 
 }  // namespace mllmsim::cli

@@ -67,6 +67,28 @@ TEST(KernelCosts, ComputeAtThePaceOfTheSlowestGpu) {
   EXPECT_EQ(many.second, alike.second);
 }
 
+// 4,096 tokens of 4,096 bytes on two nodes of H100, one copy of each for the other: 16.8 MB at the
+// measured 0.717 of 50 GB/s and 250.9 us a call. Results come back at 0.63, with 68.9 us.
+TEST(KernelCosts, SendTokensAcrossNodesAsHybridEpWasMeasured) {
+  TokenExchange x;
+  x.hybrid = true;
+  x.tokens = x.bytes = 4096;
+  x.ranks_per_token = 1;
+  x.nodes_per_token = 1;
+  x.group = {16, 2, 1};
+  const auto h100 = costs(kH100);
+  EXPECT_NEAR(h100->token_exchange(x).time.value, 250.9e-6 + 4096 * 4096 / (0.717 * 50e9), 1e-9);
+  x.combine = true;
+  EXPECT_NEAR(h100->token_exchange(x).time.value, 68.9e-6 + 4096 * 4096 / (0.63 * 50e9), 1e-9);
+}
+
+// HybridEP's 32 blocks leave 100 of 132 SMs; NCCL's share is an estimate.
+TEST(KernelCosts, LoseTheSmsThatAnExchangeHolds) {
+  const auto h100 = costs(kH100);
+  EXPECT_DOUBLE_EQ(h100->slowdown_beside_exchange(32), 1.32);
+  EXPECT_DOUBLE_EQ(h100->slowdown_beside_exchange(0), h100->gemm_slowdown_beside_collective());
+}
+
 class ShippedCalibration : public testing::TestWithParam<Machine> {};
 INSTANTIATE_TEST_SUITE_P(All, ShippedCalibration, testing::Values(kA100, kH100),
                          [](const auto& p) { return p.param.file.substr(0, 4); });

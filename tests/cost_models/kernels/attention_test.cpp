@@ -56,6 +56,20 @@ TEST(Attention, EqualSamplesMayBeGroupedOrNot) {
   EXPECT_NEAR(us(attention({{384, 2}}, true)), us(attention({{384, 1}, {384, 1}}, true)), 1e-9);
 }
 
+TEST(Attention, KeysWiderThanValuesTakeWhatWasMeasuredOfThem) {
+  AttentionModel model = attention_model();
+  Attention a = attention({{256, 1}}, true);
+  const auto us_of = [&] { return attention_time(model, kAttentionGpu, a).time.value * 1e6; };
+  const double even = us_of();
+  a.wide_keys = true;
+  EXPECT_DOUBLE_EQ(us_of(), even);  // not measured
+  model.wide_keys = Factor{1.25, Source::measured, ""};
+  model.wide_keys_backward = Factor{1.5, Source::measured, ""};
+  EXPECT_DOUBLE_EQ(us_of(), 1.25 * even);
+  a.backward = true;
+  EXPECT_DOUBLE_EQ(us_of(), 1.5 * 2.5 * even);
+}
+
 TEST(Attention, UnmeasuredBackwardIsARatioAndAnEstimate) {
   Attention a = attention({{256, 1}}, true);
   const double forward = us(a);

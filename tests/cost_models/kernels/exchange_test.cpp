@@ -45,5 +45,31 @@ TEST(Exchange, HasTheMostSmsThatWereMeasuredAndGiven) {
   EXPECT_DOUBLE_EQ(seconds(8, 4), 2);  // fewer than any
 }
 
+NetworkExchange across(int nodes, double base, double share) {
+  NetworkExchange n;
+  n.nodes = nodes;
+  n.dispatch = n.combine = {Seconds{base}, share};
+  return n;
+}
+
+// 4 tokens of 1,000 bytes, each for 3 other nodes, at 6,000 bytes a second: 2 s, at half of it 4 s.
+// On 4 nodes the share and the base are half way between those of 2 and 8.
+TEST(Exchange, AcrossNodesReachesTheMeasuredShareOfTheNetwork) {
+  const std::array models{across(2, 1, 0.5), across(8, 3, 1)};
+  TokenExchange x;
+  x.tokens = 4;
+  x.bytes = 1000;
+  x.nodes_per_token = 3;
+  const auto seconds = [&](int nodes) {
+    x.group = {8 * nodes, nodes, 1};
+    return std::pair{network_time(models, x, BytesPerSecond{6e3}).time.value,
+                     network_base(models, x).value};
+  };
+  EXPECT_EQ(seconds(2), std::pair(4.0, 1.0));
+  EXPECT_EQ(seconds(16), std::pair(2.0, 3.0));
+  EXPECT_DOUBLE_EQ(seconds(4).first, 2 / 0.75);
+  EXPECT_DOUBLE_EQ(seconds(4).second, 2);
+}
+
 }  // namespace
 }  // namespace mllmsim::costs

@@ -112,6 +112,9 @@ TEST(Recurrence, RunsMambaInChunks) {
   EXPECT_DOUBLE_EQ(scan.products.value, 128.0 * (4 * (4 * 128 + 8 * 16) + 2 * 2 * 8 * 8));
   EXPECT_EQ(scan.steps, 0);
   EXPECT_EQ(scan.bytes.value, 128 * (4 * (10 * 16 + 12 * 128 / 8) + 2 * (8 * 8 + 8 * 8)));
+  EXPECT_TRUE(scan.mamba);
+  EXPECT_FALSE(
+      chunked_scan(with_delta().llm.blocks.recurrence, TokenBatch{{{128, 1}}}, false).mamba);
 }
 
 // Bytes per token: norm input and the projection's input 2 x 64; the convolution's input 96, query
@@ -175,6 +178,10 @@ TEST(RecurrenceTime, IsTheLongerOfItsStepsAndTheirProducts) {
   EXPECT_NEAR(ms(0), 18, 1e-9);
   scan.backward = true;
   EXPECT_NEAR(ms(0), 30, 1e-9);
+  // Mamba-2 has no steps of its own: 150 GFLOP are 15 ms, at 0.8 of the pace 18.75 ms.
+  scan = {Flops{150e9}, Flops{0}, Bytes{0}, 0, false, true};
+  model.mamba.value = 1.25;
+  EXPECT_NEAR(ms(0), 18.75, 1e-9);
 }
 
 }  // namespace
