@@ -107,8 +107,9 @@ TEST(EncoderPasses, HoldUpTheCollectiveBesideThem) {
   EXPECT_EQ(held, std::min(scaled(beside, 1 - 1 / slowdown), scaled(collective, slowdown - 1)));
 }
 
-// Two kernels, of which the second is a collective, run where the last kernel of the LLM's embedding
-// follows: it takes SMs from that, for as long as it runs or, as here, a share of what that takes.
+// Two kernels, of which the second is a collective, run where the last kernel of the LLM's
+// embedding follows: it takes SMs from that, for as long as it runs or, as here, a share of what
+// that takes.
 TEST(EncoderPasses, TheirCollectivesSlowTheLlmsKernels) {
   Job job = Beside::one_gpu();
   job.parallelism.tensor_model_parallel_size = 2;
