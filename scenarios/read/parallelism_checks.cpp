@@ -5,6 +5,7 @@
 
 #include "scenarios/read/checker.hpp"
 #include "scenarios/read/checks.hpp"
+#include "sim/kernel/schedule.hpp"
 #include "strategies/run/job_size.hpp"
 
 namespace mllmsim::scenarios {

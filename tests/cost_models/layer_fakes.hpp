@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "cost_models/layers/layer_costs.hpp"
@@ -133,6 +134,24 @@ inline Parallelism tensor_parallel(int tp, bool sequence_parallel = false) {
   p.sequence_parallel = sequence_parallel;
   return p;
 }
+
+// A model, kernels and their layer costs together.
+struct LayerFixture {
+  Model model;
+  SimpleCosts kernels;
+  LayerCosts costs;
+
+  LayerFixture(Model m, int tp, bool sequence_parallel, const Software& software,
+               std::int64_t micro_batches = 1)
+      : model(std::move(m)),
+        costs(model, sizes(tp, sequence_parallel, micro_batches), software, kernels, {}) {}
+
+  static Parallelism sizes(int tp, bool sequence_parallel, std::int64_t micro_batches) {
+    Parallelism p = tensor_parallel(tp, sequence_parallel);
+    p.global_batch_size = micro_batches * p.micro_batch_size * p.data_parallel_size;
+    return p;
+  }
+};
 
 // Megatron-LM of early 2022: fused kernels, but no flash attention; dropout on.
 inline Software megatron_2022() {

@@ -176,16 +176,7 @@ int open(const char* name, int flags, ...) {
   return open_with(name, flags, mode);
 }
 
-int open64(const char* name, int flags, ...) {
-  mode_t mode = 0;
-  if (needs_mode(flags)) {
-    va_list rest;
-    va_start(rest, flags);
-    mode = va_arg(rest, mode_t);
-    va_end(rest);
-  }
-  return open_with(name, flags, mode);
-}
+int open64(const char* name, int flags, ...) __attribute__((alias("open")));  // on 64 bits the same
 
 void* mmap(void* at, size_t size, int protection, int flags, int fd, off_t offset) {
   static void* (*real)(void*, size_t, int, int, int, off_t);

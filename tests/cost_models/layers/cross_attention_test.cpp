@@ -86,7 +86,7 @@ TEST(CrossAttention, CountsNoFlopsBackToFrozenEncoders) {
 }
 
 // A token: inputs of both norms and of q, up, and the q norm, q and attention's output, what both
-// gates scale, 2 h each; 4 a head; the MLP. A key: its norm's input, itself, its value.
+// gates scale, 2 h each; 4 per head; the MLP. A key: its norm's input, itself, its value.
 TEST(CrossAttention, KeepsQueriesOfTokensAndKeysOfImages) {
   const Crossed run(crossing(), llm_block(1), one_picture());
   const double token = 9 * 2 * kWide + 4 * 4 + 3 * 2 * 128;

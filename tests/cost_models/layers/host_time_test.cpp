@@ -1,5 +1,5 @@
-// What the CPU's launches make of a block with experts: 16 tokens of 64 values, 2 of 8 experts for
-// each on 4 ranks, so 2 experts per rank.
+// What the CPU's launches make of a block; first one with experts: 16 tokens of 64 values, 2 of 8
+// experts for each on 4 ranks, so 2 experts per rank.
 #include <gtest/gtest.h>
 
 #include "tests/cost_models/layer_fakes.hpp"
@@ -118,6 +118,58 @@ TEST(HostTime, TurningSamplesOneByOneWaitsForTheGpu) {
   const double hidden = forward();
   s.rotary_per_sample = true;
   EXPECT_NEAR(forward(), hidden + (2 * 4 * 13 + 3) * 1e-3, kNear);
+}
+
+// Kernels of some nanoseconds, launched in 10 us each: the pass takes as long as its launches. With
+// a CPU that needs no time it takes what the kernels take, each rounded to a nanosecond. Of 16 * 64
+// values: two norms of 4 B per value (4 ns each), the bias of q, k and v (3 * 4 B: 12), two sums of
+// 6 B (6), GELU (4 * 4 B: 16); GEMMs of 0.4, 0.1, 0.5 and 0.5 MFLOPs (0, 0, 1, 1), attention (0).
+TEST(HostTime, SmallLayersWaitForTheirLaunches) {
+  Software slow = flash();
+  slow.host_time_per_kernel = {10e-6};
+  LayerFixture f(gpt(1, 64, 4), 1, false, slow);
+  const LayerCost& cost = f.costs.cost(kLlmBlock, text(16, 1), Recompute::none);
+  const double launches = 10e3 * static_cast<double>(cost.forward.size());
+  EXPECT_NEAR(static_cast<double>(totals(cost.forward).time.value), launches, launches * 0.001);
+  slow.host_time_per_kernel = {0};
+  LayerFixture g(gpt(1, 64, 4), 1, false, slow);
+  const LayerCost& free = g.costs.cost(kLlmBlock, text(16, 1), Recompute::none);
+  EXPECT_EQ(totals(free.forward).time, Time{2 * 4 + 12 + 2 * 6 + 16 + 2});
+}
+
+// Launches of 10 us that wait for their kernels: 10 us more for each, however long it takes.
+TEST(HostTime, LaunchesThatBlockAreAddedToKernels) {
+  Software ahead = flash(), blocking = flash();
+  ahead.host_time_per_kernel = {};
+  blocking.host_time_per_kernel = {10e-6};
+  blocking.launch_blocking = true;
+  LayerFixture f(gpt(1, 1024, 16), 1, false, ahead), g(gpt(1, 1024, 16), 1, false, blocking);
+  const LayerCost& free = f.costs.cost(kLlmBlock, text(4096, 4), Recompute::full);
+  const LayerCost& waited = g.costs.cost(kLlmBlock, text(4096, 4), Recompute::full);
+  EXPECT_EQ(totals(waited.forward).time - totals(free.forward).time,
+            Time{10'000 * totals(free.forward).launches});
+  EXPECT_EQ(totals(waited.backward).time - totals(free.backward).time,
+            Time{10'000 * totals(free.backward).launches});
+  EXPECT_EQ(g.costs.total(kLlmBlock, text(4096, 4), Recompute::full).recompute.time,
+            totals(waited.recompute).time);
+}
+
+// A block's second forward and its backward are launched one after the other: launches that take as
+// long as the kernels of both together cost nothing, though the forward's take longer than its own.
+TEST(HostTime, RecomputeAndBackwardAreLaunchedTogether) {
+  Software software = flash();
+  software.host_time_per_kernel = {};
+  LayerFixture f(gpt(1, 1024, 16), 1, false, software);
+  const LayerCost& free = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::full);
+  const KernelTotals again = totals(free.recompute), back = totals(free.backward);
+  const double launches = static_cast<double>(again.launches + back.launches);
+  software.host_time_per_kernel = to_seconds(again.time + back.time) / launches;
+  LayerFixture g(gpt(1, 1024, 16), 1, false, software);
+  const LayerCost& bound = g.costs.cost(kLlmBlock, text(4096, 1), Recompute::full);
+  const Time both = totals(bound.recompute).time + totals(bound.backward).time;
+  EXPECT_GT(software.host_time_per_kernel * static_cast<double>(again.launches),
+            to_seconds(again.time));
+  EXPECT_NEAR(to_seconds(both) / to_seconds(again.time + back.time), 1, 1e-3);
 }
 
 }  // namespace

@@ -18,24 +18,6 @@ constexpr Layer kLmEmbedding{LayerKind::embedding, 1, 0};
 constexpr Layer kLmBlock{LayerKind::block, 1, 0};
 constexpr Layer kLmHead{LayerKind::head, 1, 0};
 
-// A model, kernels and their layer costs together.
-struct Fixture {
-  Model model;
-  SimpleCosts kernels;
-  LayerCosts costs;
-
-  Fixture(Model m, int tp, bool sequence_parallel, const Software& software,
-          std::int64_t micro_batches = 1)
-      : model(std::move(m)),
-        costs(model, sizes(tp, sequence_parallel, micro_batches), software, kernels, {}) {}
-
-  static Parallelism sizes(int tp, bool sequence_parallel, std::int64_t micro_batches) {
-    Parallelism p = tensor_parallel(tp, sequence_parallel);
-    p.global_batch_size = micro_batches * p.micro_batch_size * p.data_parallel_size;
-    return p;
-  }
-};
-
 std::int64_t count(const std::vector<TimedKernel>& kernels, std::string_view name) {
   return std::count_if(kernels.begin(), kernels.end(),
                        [&](const TimedKernel& k) { return k.name == name; });
@@ -48,7 +30,7 @@ std::int64_t communications(const std::vector<TimedKernel>& kernels) {
 
 // y = x W is three GEMMs of equal FLOPs, on the shard of one rank.
 TEST(LayerCosts, BlockRunsItsFourLinearsAsGemmsOfOneRank) {
-  Fixture f(internvl(), 2, true, flash());
+  LayerFixture f(internvl(), 2, true, flash());
   f.costs.cost(kLmBlock, images(9, 4096), Recompute::none);
   const auto ran = [&](const Gemm& g) { return std::ranges::count(f.kernels.gemms, g) == 1; };
   EXPECT_TRUE(ran({4096, (24 + 2 * 4) * 128, 6144}));  // qkv: 24 query and 4 key-value heads
@@ -62,7 +44,7 @@ TEST(LayerCosts, BlockRunsItsFourLinearsAsGemmsOfOneRank) {
 
 // 25 heads at tp 2 become 26: 13 per rank.
 TEST(LayerCosts, HeadsArePaddedToAMultipleOfTp) {
-  Fixture f(internvl(), 2, true, flash());
+  LayerFixture f(internvl(), 2, true, flash());
   f.costs.cost(kVitBlock, images(1, 256), Recompute::none);
   EXPECT_EQ(f.kernels.gemms.front(), (Gemm{1025, 3 * 13 * 128, 3200}));
 }
@@ -72,7 +54,7 @@ TEST(LayerCosts, HeadsArePaddedToAMultipleOfTp) {
 TEST(LayerCosts, ReplicatedAttentionIsWholeOnEveryRank) {
   Model model = internvl();
   model.encoders[0].blocks.uneven_heads = UnevenHeads::replicate;
-  Fixture f(model, 2, true, flash());
+  LayerFixture f(model, 2, true, flash());
   const LayerCost& cost = f.costs.cost(kVitBlock, images(1, 256), Recompute::none);
   EXPECT_EQ(f.kernels.gemms[0], (Gemm{1025, 3 * 25 * 128, 3200}));
   EXPECT_EQ(f.kernels.gemms[1], (Gemm{1025, 3200, 3200}));
@@ -84,13 +66,13 @@ TEST(LayerCosts, ReplicatedAttentionIsWholeOnEveryRank) {
 TEST(LayerCosts, TilesAreSplitOverRanksOnlyIfTheirTokensDivide) {
   Model model = internvl();
   const auto gathers = [&] {
-    Fixture f(model, 2, true, flash());
+    LayerFixture f(model, 2, true, flash());
     return count(f.costs.cost(kVitBlock, images(1, 256), Recompute::none).forward, "tp all-gather");
   };
   EXPECT_EQ(gathers(), 0);
   Software together = flash();
   together.sequence_parallel_over_tiles = true;
-  Fixture padded(model, 2, true, together);
+  LayerFixture padded(model, 2, true, together);
   EXPECT_EQ(
       count(padded.costs.cost(kVitBlock, images(1, 256), Recompute::none).forward, "tp all-gather"),
       2);
@@ -108,13 +90,13 @@ TEST(LayerCosts, HeadsThatDoNotDivideAreTheUsersErrorUnlessPadded) {
 
 // 8 key-value heads on 16 ranks: each rank holds a copy of one, and 3 of the 48 query heads.
 TEST(LayerCosts, FewerKeyValueHeadsThanRanksAreCopied) {
-  Fixture f(internvl(), 16, true, flash());
+  LayerFixture f(internvl(), 16, true, flash());
   f.costs.cost(kLmBlock, images(1, 1024), Recompute::none);
   EXPECT_EQ(f.kernels.gemms.front(), (Gemm{1024, (3 + 2) * 128, 6144}));
 }
 
 TEST(LayerCosts, OneRankDoesNotCommunicate) {
-  Fixture f(internvl(), 1, true, flash());
+  LayerFixture f(internvl(), 1, true, flash());
   for (const Layer& layer : layers_of(f.model)) {
     const LayerCost& cost = f.costs.cost(layer, images(2, 1024), Recompute::full);
     EXPECT_EQ(communications(cost.forward) + communications(cost.backward), 0);
@@ -124,7 +106,7 @@ TEST(LayerCosts, OneRankDoesNotCommunicate) {
 // "Two all-gathers and two reduce-scatters in every layer's forward"; backward exposes the
 // gathers of the output gradients, and hides the other four beside GEMMs.
 TEST(LayerCosts, SequenceParallelBlockGathersAndScattersTwice) {
-  Fixture f(gpt(1, 1024, 16), 4, true, flash());
+  LayerFixture f(gpt(1, 1024, 16), 4, true, flash());
   const LayerCost& cost = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
   EXPECT_EQ(count(cost.forward, "tp all-gather"), 2);
   EXPECT_EQ(count(cost.forward, "tp reduce-scatter"), 2);
@@ -135,7 +117,7 @@ TEST(LayerCosts, SequenceParallelBlockGathersAndScattersTwice) {
 TEST(LayerCosts, AGateApartGathersForItself) {
   Software software = flash();
   software.joint_gate_up = false;
-  Fixture f(internvl(), 4, true, software);
+  LayerFixture f(internvl(), 4, true, software);
   const LayerCost& cost = f.costs.cost(kLmBlock, images(1, 4096), Recompute::none);
   EXPECT_EQ(count(cost.forward, "tp all-gather"), 3);
   EXPECT_EQ(count(cost.forward, "mlp up"), 2);
@@ -148,7 +130,7 @@ TEST(LayerCosts, QueryKeyAndValueApartGatherForThemselves) {
   Software software = flash();
   software.joint_qkv = false;
   Model model = internvl();
-  Fixture f(model, 4, true, software);
+  LayerFixture f(model, 4, true, software);
   const LayerCost& cost = f.costs.cost(kLmBlock, images(1, 4096), Recompute::none);
   EXPECT_EQ(count(cost.forward, "tp all-gather"), 4);
   EXPECT_EQ(f.kernels.gemms[0], (Gemm{4096, 12 * 128, 6144}));
@@ -157,7 +139,7 @@ TEST(LayerCosts, QueryKeyAndValueApartGatherForThemselves) {
   EXPECT_EQ(count(cost.backward, "sum of input gradients"), 2);
 
   model.llm.blocks.packed_qkv = true;
-  Fixture packed(model, 4, true, software);
+  LayerFixture packed(model, 4, true, software);
   packed.costs.cost(kLmBlock, images(1, 4096), Recompute::none);
   EXPECT_EQ(packed.kernels.gemms[0], (Gemm{4096, 16 * 128, 6144}));
 }
@@ -166,7 +148,7 @@ TEST(LayerCosts, QueryKeyAndValueApartGatherForThemselves) {
 TEST(LayerCosts, WeightsOfNormsAreAveragedBeforeEachUse) {
   Software software = flash();
   software.average_norm_weights = true;
-  Fixture f(internvl(), 4, true, software);
+  LayerFixture f(internvl(), 4, true, software);
   const LayerCost& cost = f.costs.cost(kLmBlock, images(1, 4096), Recompute::full);
   EXPECT_EQ(count(cost.forward, "tp all-reduce"), 2);
   EXPECT_EQ(count(cost.recompute, "tp all-reduce"), 2);
@@ -174,7 +156,7 @@ TEST(LayerCosts, WeightsOfNormsAreAveragedBeforeEachUse) {
 }
 
 TEST(LayerCosts, WithoutSequenceParallelABlockAllReducesTwice) {
-  Fixture f(gpt(1, 1024, 16), 4, false, flash());
+  LayerFixture f(gpt(1, 1024, 16), 4, false, flash());
   const LayerCost& cost = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
   EXPECT_EQ(count(cost.forward, "tp all-reduce"), 2);
   EXPECT_EQ(communications(cost.forward), 2);
@@ -185,7 +167,7 @@ TEST(LayerCosts, WithoutSequenceParallelABlockAllReducesTwice) {
 //   all-reduce   4096 * 1024 * 2 B * 1e-9 s/B                = 8,388,608 ns
 //   GEMM         2 * 1024 * 1024 * 4096 FLOP * 1e-15 s/FLOP  = 8,589.93 ns, x 1.25 = 10,737.4 ns
 TEST(LayerCosts, CommunicationBesideAGemmIsExposedBeyondIt) {
-  Fixture f(gpt(1, 1024, 16), 4, false, flash());
+  LayerFixture f(gpt(1, 1024, 16), 4, false, flash());
   f.kernels.collective_seconds_per_byte = 1e-9;
   const LayerCost& cost = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
   const auto gemm = std::ranges::find(cost.backward, "mlp up weight gradient", &TimedKernel::name);
@@ -199,7 +181,7 @@ TEST(LayerCosts, CommunicationBesideAGemmIsExposedBeyondIt) {
 TEST(LayerCosts, WithoutOverlapBackwardCommunicationIsExposed) {
   Software serial = flash();
   serial.overlap_tp_backward = false;
-  Fixture f(gpt(1, 1024, 16), 4, false, serial);
+  LayerFixture f(gpt(1, 1024, 16), 4, false, serial);
   const LayerCost& cost = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
   EXPECT_EQ(count(cost.backward, "tp all-reduce"), 2);
 }
@@ -222,10 +204,10 @@ TEST(LayerCosts, AllReducesMayBeExposedAlone) {
 TEST(LayerCosts, OverlapInForwardsLeavesAQuarterOfTheCommunication) {
   Software overlapped = flash();
   overlapped.host_time_per_kernel = overlapped.host_time_per_expert_kernel = {0};
-  Fixture whole(gpt(1, 1024, 16), 4, true, overlapped);
+  LayerFixture whole(gpt(1, 1024, 16), 4, true, overlapped);
   overlapped.overlap_tp_forward = true;
-  Fixture pieces(gpt(1, 1024, 16), 4, true, overlapped);
-  const auto communication = [](Fixture& f) {
+  LayerFixture pieces(gpt(1, 1024, 16), 4, true, overlapped);
+  const auto communication = [](LayerFixture& f) {
     f.kernels.collective_seconds_per_byte = 1e-13;  // so that every piece hides
     return totals(f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none).forward).communication;
   };
@@ -238,7 +220,7 @@ TEST(LayerCosts, GradientsAreAddedByAKernelOfTheirOwnIfNotByGemms) {
   Software separate = flash();
   separate.grad_accumulation_bytes_per_parameter = 10;
   const auto additions = [&](std::int64_t batch) {
-    Fixture f(gpt(1, 1024, 16), 4, false, separate, batch);
+    LayerFixture f(gpt(1, 1024, 16), 4, false, separate, batch);
     return count(f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none).backward,
                  "gradient accumulation");
   };
@@ -250,7 +232,7 @@ TEST(LayerCosts, GradientsAreAddedByAKernelOfTheirOwnIfNotByGemms) {
 TEST(LayerCosts, FrozenBlockPassesGradientsButMakesNone) {
   Model model = internvl();
   model.llm.trained = false;
-  Fixture f(model, 2, false, flash());
+  LayerFixture f(model, 2, false, flash());
   const LayerCost& cost = f.costs.cost(kLmBlock, images(9, 4096), Recompute::none);
   EXPECT_EQ(count(cost.backward, "qkv weight gradient"), 0);
   EXPECT_EQ(count(cost.backward, "qkv input gradient"), 1);
@@ -260,7 +242,7 @@ TEST(LayerCosts, FrozenBlockPassesGradientsButMakesNone) {
 TEST(LayerCosts, FrozenEncoderHasNoBackward) {
   Model model = internvl();
   model.encoders[0].trained = false;
-  Fixture f(model, 2, true, flash());
+  LayerFixture f(model, 2, true, flash());
   const LayerCost& cost = f.costs.cost(kVitBlock, images(9, 4096), Recompute::full);
   EXPECT_FALSE(cost.forward.empty());
   EXPECT_TRUE(cost.backward.empty());
@@ -269,14 +251,14 @@ TEST(LayerCosts, FrozenEncoderHasNoBackward) {
 }
 
 TEST(LayerCosts, FullRecomputeRunsTheForwardAgain) {
-  Fixture f(gpt(1, 1024, 16), 4, true, megatron_2022());
+  LayerFixture f(gpt(1, 1024, 16), 4, true, megatron_2022());
   const LayerCost& cost = f.costs.cost(kLlmBlock, text(512, 4), Recompute::full);
   EXPECT_EQ(totals(cost.recompute).time, totals(cost.forward).time);
   EXPECT_EQ(totals(cost.recompute).communication, totals(cost.forward).communication);
 }
 
 TEST(LayerCosts, SelectiveRecomputeRunsUnfusedAttentionAgain) {
-  Fixture f(gpt(1, 1024, 16), 4, true, megatron_2022());
+  LayerFixture f(gpt(1, 1024, 16), 4, true, megatron_2022());
   const LayerCost& cost = f.costs.cost(kLlmBlock, text(512, 4), Recompute::selective);
   ASSERT_EQ(cost.recompute.size(), 5U);  // scores, softmax, dropout, context, its copy
   EXPECT_EQ(cost.recompute.front().name, "scores");
@@ -284,7 +266,7 @@ TEST(LayerCosts, SelectiveRecomputeRunsUnfusedAttentionAgain) {
 
 // Attention sees every length, GEMMs only their sum.
 TEST(LayerCosts, PackedSequencesAttendOnlyWithinThemselves) {
-  Fixture f(gpt(1, 1024, 16), 1, false, flash());
+  LayerFixture f(gpt(1, 1024, 16), 1, false, flash());
   const LayerCost whole = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
   const LayerCost packed = f.costs.cost(kLlmBlock, text(1024, 4), Recompute::none);
   const double attention = 4.0 * 4096 * 4096 * 1024;
@@ -299,8 +281,8 @@ TEST(LayerCosts, PackedSequencesAttendOnlyWithinThemselves) {
 TEST(LayerCosts, EagerKernelsAreMoreAndSlower) {
   Software eager;
   eager.fused_kernels = eager.fused_norms = false;
-  Fixture f(internvl(), 2, true, flash());
-  Fixture e(internvl(), 2, true, eager);
+  LayerFixture f(internvl(), 2, true, flash());
+  LayerFixture e(internvl(), 2, true, eager);
   const LayerCost& fused = f.costs.cost(kVitBlock, images(8, 4096), Recompute::none);
   const LayerCost& slow = e.costs.cost(kVitBlock, images(8, 4096), Recompute::none);
   EXPECT_EQ(count(fused.forward, "norm"), 4);
@@ -315,7 +297,7 @@ TEST(LayerCosts, EagerKernelsAreMoreAndSlower) {
 // Megatron (Narayanan et al. 2021, section 5.1, without recompute):
 // 72 B s h^2 (1 + s / 6h) per layer and 6 B s h V for the logits, on all ranks together.
 TEST(LayerCosts, ModelFlopsFollowMegatronsFormula) {
-  Fixture f(gpt(1, 1024, 16), 4, true, flash());
+  LayerFixture f(gpt(1, 1024, 16), 4, true, flash());
   const double b = 3, s = 512, h = 1024, v = 51200;
   EXPECT_DOUBLE_EQ(f.costs.cost(kLlmBlock, text(512, 3), Recompute::full).model_flops.value,
                    72 * b * s * h * h * (1 + s / (6 * h)));
@@ -329,7 +311,7 @@ TEST(LayerCosts, ModelFlopsCountOnlyPassesThatAreNeeded) {
   Model model = internvl();
   model.llm.trained = false;
   model.encoders[0].trained = false;  // the projector is trained
-  Fixture f(model, 2, true, flash());
+  LayerFixture f(model, 2, true, flash());
   const MicroBatch mb = images(9, 4096);
   const double logits = 2.0 * 4096 * 6144 * 92553;
   EXPECT_DOUBLE_EQ(f.costs.cost(kLmHead, mb, Recompute::none).model_flops.value, 2 * logits);
@@ -342,21 +324,21 @@ TEST(LayerCosts, ModelFlopsCountOnlyPassesThatAreNeeded) {
 // Every kernel that executes FLOPs on the tp ranks together: the model's, plus the scores that
 // flash attention's backward computes again (2.5 instead of 2 times its forward).
 TEST(LayerCosts, ExecutedFlopsAreTheModelsPlusFlashRecomputation) {
-  Fixture f(gpt(1, 1024, 16), 4, true, flash());
+  LayerFixture f(gpt(1, 1024, 16), 4, true, flash());
   const LayerCost& cost = f.costs.cost(kLlmBlock, text(512, 3), Recompute::none);
   const double executed = 4 * (totals(cost.forward).flops + totals(cost.backward).flops).value;
   EXPECT_DOUBLE_EQ(executed, cost.model_flops.value + 0.5 * 3 * 4.0 * 512 * 512 * 1024);
 }
 
 TEST(LayerCosts, VocabularyIsPaddedTo128RowsARank) {
-  Fixture f(internvl(), 2, true, flash());
+  LayerFixture f(internvl(), 2, true, flash());
   f.costs.cost(kLmHead, images(1, 1024), Recompute::none);
   EXPECT_EQ(f.kernels.gemms.front(), (Gemm{1024, 362 * 128, 6144}));  // 92,553 / 256 = 361.5
 }
 
 // 9 tiles: 2,304 tokens through 12800 x 6144/2 columns, then 6144/2 rows x 6144, summed over ranks.
 TEST(LayerCosts, TwoLayerProjectorIsSplitByColumnsThenRows) {
-  Fixture f(internvl(), 2, true, flash());
+  LayerFixture f(internvl(), 2, true, flash());
   const LayerCost& cost = f.costs.cost(kProjector, images(9, 4096), Recompute::none);
   ASSERT_EQ(f.kernels.gemms.size(), 6U);
   EXPECT_EQ(f.kernels.gemms[0], (Gemm{2304, 3072, 12800}));
@@ -365,7 +347,7 @@ TEST(LayerCosts, TwoLayerProjectorIsSplitByColumnsThenRows) {
 }
 
 TEST(LayerCosts, EmbeddingInsertsImageTokensBetweenSumAndSplit) {
-  Fixture f(internvl(), 2, true, flash());
+  LayerFixture f(internvl(), 2, true, flash());
   const LayerCost& cost = f.costs.cost(kLmEmbedding, images(9, 4096), Recompute::none);
   EXPECT_EQ(count(cost.forward, "tp all-reduce"), 1);
   EXPECT_EQ(count(cost.forward, "insert image tokens"), 1);
@@ -373,7 +355,7 @@ TEST(LayerCosts, EmbeddingInsertsImageTokensBetweenSumAndSplit) {
 }
 
 TEST(LayerCosts, EncoderRunsNothingWithoutTiles) {
-  Fixture f(internvl(), 2, true, flash());
+  LayerFixture f(internvl(), 2, true, flash());
   for (const Layer& layer : {kVitBlock, kProjector}) {
     const LayerCost& cost = f.costs.cost(layer, images(0, 4096), Recompute::full);
     EXPECT_TRUE(cost.forward.empty() && cost.recompute.empty() && cost.backward.empty());
@@ -382,7 +364,7 @@ TEST(LayerCosts, EncoderRunsNothingWithoutTiles) {
 }
 
 TEST(LayerCosts, TextOnlyEmbeddingIsReduceScattered) {
-  Fixture f(gpt(1, 1024, 16), 4, true, flash());
+  LayerFixture f(gpt(1, 1024, 16), 4, true, flash());
   const LayerCost& cost = f.costs.cost({LayerKind::embedding, 0, 0}, text(512, 1), Recompute::none);
   EXPECT_EQ(count(cost.forward, "tp reduce-scatter"), 1);
   EXPECT_EQ(count(cost.forward, "tp all-reduce"), 0);
@@ -390,7 +372,7 @@ TEST(LayerCosts, TextOnlyEmbeddingIsReduceScattered) {
 
 // Papers: 56.3 MiB after a ViT layer, 27.0 after the projector, 48 after an LLM layer.
 TEST(LayerCosts, BoundariesOfAFullPack) {
-  Fixture f(internvl(), 2, true, flash());
+  LayerFixture f(internvl(), 2, true, flash());
   const MicroBatch mb = images(9, 4096);
   EXPECT_EQ(f.costs.boundary(kVitBlock, mb), Bytes{9 * 1025 * 3200 * 2});
   EXPECT_EQ(f.costs.boundary(kProjector, mb), Bytes{27 << 20});
@@ -403,7 +385,7 @@ TEST(LayerCosts, BoundariesOfAFullPack) {
 TEST(LayerCosts, EarlierEncodersOutputsPassThroughLaterOnes) {
   Model model = internvl();
   model.encoders.push_back(model.encoders[0]);
-  Fixture f(model, 2, true, flash());
+  LayerFixture f(model, 2, true, flash());
   MicroBatch mb = images(9, 4096);
   mb.encoders.push_back({{{1025, 1}}});
   EXPECT_EQ(f.costs.boundary({LayerKind::block, 1, 0}, mb), Bytes{(27 << 20) + 1025 * 3200 * 2});
@@ -412,7 +394,7 @@ TEST(LayerCosts, EarlierEncodersOutputsPassThroughLaterOnes) {
 // Adam: gradient norm, clip, update, zero: 5 times 4 B;
 // states read and written: 24 B; bf16 copy: 6 B.
 TEST(LayerCosts, OptimizerMovesFiftyBytesAParameter) {
-  Fixture f(gpt(1, 1024, 16), 1, false, flash());
+  LayerFixture f(gpt(1, 1024, 16), 1, false, flash());
   EXPECT_EQ(f.costs.optimizer_step(1'000'000, 1'000'000), Time{50'000});
 }
 
@@ -435,7 +417,7 @@ TEST(LayerCosts, WholeGradientsAreZeroedAndScaledWhateverARankUpdates) {
 }
 
 TEST(LayerCosts, BlocksOfAModuleAreAlikeAndComputedOnce) {
-  Fixture f(gpt(48, 1024, 16), 4, true, flash());
+  LayerFixture f(gpt(48, 1024, 16), 4, true, flash());
   const LayerCost& first = f.costs.cost({LayerKind::block, 0, 0}, text(512, 1), Recompute::none);
   const LayerCost& last = f.costs.cost({LayerKind::block, 0, 47}, text(512, 1), Recompute::none);
   EXPECT_EQ(&first, &last);
@@ -443,7 +425,7 @@ TEST(LayerCosts, BlocksOfAModuleAreAlikeAndComputedOnce) {
 
 // 4,096 tokens packed differently: attention is timed anew, the twelve GEMMs are not.
 TEST(LayerCosts, NewPackWithKnownTokensOnlyTimesItsAttention) {
-  Fixture f(gpt(1, 1024, 16), 4, true, flash());
+  LayerFixture f(gpt(1, 1024, 16), 4, true, flash());
   f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
   f.costs.cost(kLlmBlock, text(1024, 4), Recompute::none);
   EXPECT_EQ(f.kernels.gemms.size(), 12U);
@@ -452,7 +434,7 @@ TEST(LayerCosts, NewPackWithKnownTokensOnlyTimesItsAttention) {
 
 // Far more packs than are remembered: the memo forgets, and computes the same again.
 TEST(LayerCosts, ForgottenCostsComeBackTheSame) {
-  Fixture f(gpt(1, 64, 1), 1, false, flash());
+  LayerFixture f(gpt(1, 64, 1), 1, false, flash());
   const auto pack = [](std::int64_t i) {
     MicroBatch mb = text(i, 1);
     mb.llm.groups.push_back({10'000 - i, 1});
@@ -464,55 +446,6 @@ TEST(LayerCosts, ForgottenCostsComeBackTheSame) {
   const LayerCost& again = f.costs.cost(kLlmBlock, pack(1), Recompute::none);
   EXPECT_EQ(f.kernels.attentions, before + 2);
   EXPECT_EQ(totals(again.backward).time, totals(first.backward).time);
-}
-
-// Kernels of a nanosecond or so, launched in 10 us each: the pass takes as long as its launches.
-// With a CPU that needs no time it takes what the kernels take.
-TEST(LayerCosts, SmallLayersWaitForTheirLaunches) {
-  Software slow = flash();
-  slow.host_time_per_kernel = {10e-6};
-  Fixture f(gpt(1, 64, 4), 1, false, slow);
-  const LayerCost& cost = f.costs.cost(kLlmBlock, text(16, 1), Recompute::none);
-  const double launches = 10e3 * static_cast<double>(cost.forward.size());
-  EXPECT_NEAR(static_cast<double>(totals(cost.forward).time.value), launches, launches * 0.001);
-  slow.host_time_per_kernel = {0};
-  Fixture g(gpt(1, 64, 4), 1, false, slow);
-  EXPECT_LT(totals(g.costs.cost(kLlmBlock, text(16, 1), Recompute::none).forward).time.value, 1000);
-}
-
-// Launches of 10 us that wait for their kernels: 10 us more for each, however long it takes.
-TEST(LayerCosts, LaunchesThatBlockAreAddedToKernels) {
-  Software ahead = flash(), blocking = flash();
-  ahead.host_time_per_kernel = {};
-  blocking.host_time_per_kernel = {10e-6};
-  blocking.launch_blocking = true;
-  Fixture f(gpt(1, 1024, 16), 1, false, ahead), g(gpt(1, 1024, 16), 1, false, blocking);
-  const LayerCost& free = f.costs.cost(kLlmBlock, text(4096, 4), Recompute::full);
-  const LayerCost& waited = g.costs.cost(kLlmBlock, text(4096, 4), Recompute::full);
-  EXPECT_EQ(totals(waited.forward).time - totals(free.forward).time,
-            Time{10'000 * totals(free.forward).launches});
-  EXPECT_EQ(totals(waited.backward).time - totals(free.backward).time,
-            Time{10'000 * totals(free.backward).launches});
-  EXPECT_EQ(g.costs.total(kLlmBlock, text(4096, 4), Recompute::full).recompute.time,
-            totals(waited.recompute).time);
-}
-
-// A block's second forward and its backward are launched one after the other: launches that take as
-// long as the kernels of both together cost nothing, though the forward's take longer than its own.
-TEST(LayerCosts, RecomputeAndBackwardAreLaunchedTogether) {
-  Software software = flash();
-  software.host_time_per_kernel = {};
-  Fixture f(gpt(1, 1024, 16), 1, false, software);
-  const LayerCost& free = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::full);
-  const KernelTotals again = totals(free.recompute), back = totals(free.backward);
-  const double launches = static_cast<double>(again.launches + back.launches);
-  software.host_time_per_kernel = to_seconds(again.time + back.time) / launches;
-  Fixture g(gpt(1, 1024, 16), 1, false, software);
-  const LayerCost& bound = g.costs.cost(kLlmBlock, text(4096, 1), Recompute::full);
-  const Time both = totals(bound.recompute).time + totals(bound.backward).time;
-  EXPECT_GT(software.host_time_per_kernel * static_cast<double>(again.launches),
-            to_seconds(again.time));
-  EXPECT_NEAR(to_seconds(both) / to_seconds(again.time + back.time), 1, 1e-3);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ struct OneLayer {
 double flops_of(const Model& m) { return OneLayer(m).cost.model_flops.value; }
 double attention_flops(double wide) { return 3 * 4 * kTokens * kTokens * 4 * wide; }
 
-// 16 tokens to 2 of 8 experts each: 32 rows, 4 an expert, all experts in one launch.
+// 16 tokens to 2 of 8 experts each: 32 rows, 4 per expert, all experts in one launch.
 TEST(Experts, MultiplyTheirRowsInOneLaunch) {
   const OneLayer run(with_experts());
   EXPECT_EQ(run.ran({16, 8, 64}), 1);  // the router
@@ -73,8 +73,8 @@ TEST(Experts, HoldAllTheirParameters) {
             (4 * 64 * 64 + 8 * 3 * 64 * 32 + 3 * 64 * 48 + 2 * 64) / 2 + 8 * 64);
 }
 
-// Bytes a token: as a dense block up to the MLP's input 2 h 8 and 4 a head; then probabilities of 8
-// experts in fp32, two copies of the token, and what two experts and the shared one keep.
+// Bytes per token: as a dense block up to the MLP's input 2 h 8 and 4 per head; then probabilities
+// of 8 experts in fp32, two copies of the token, and what two experts and the shared one keep.
 TEST(Experts, KeepTheirRows) {
   const double attention = 2 * kH * 8 + 4 * 4;
   const double experts = 4 * 8 + 2 * 2 * kH + 2 * 2 * (2 * 32) + 2 * 2 * 32;

@@ -29,7 +29,7 @@ struct Selective {
     cost = cost_with(model, software, Recompute::selective);
   }
 
-  // Bytes a token that are not kept.
+  // Bytes per token that are not kept.
   std::int64_t dropped() const { return (without.saved - cost.saved).value / kSixteen; }
   std::vector<std::string_view> again() const {
     std::vector<std::string_view> names;

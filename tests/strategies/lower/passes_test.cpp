@@ -75,6 +75,12 @@ TEST(Passes, ALayerWithoutKernelsIsAnEmptyTask) {
   EXPECT_EQ(empty, 8);  // embedding, 6 blocks, projector
 }
 
+// At most held by the first device.
+Bytes most(Job job, const Plan& plan, JobCosts& costs, Granularity granularity) {
+  job.granularity = granularity;
+  return peak(simulate_plan(job, plan, costs.context()).memory().front());
+}
+
 // Recomputed blocks work with more than the head behind them. When the backward comes to the last
 // block, the head has given back what it saved, at either granularity.
 TEST(Passes, ABackwardGivesBackLayerByLayer) {
@@ -83,18 +89,14 @@ TEST(Passes, ABackwardGivesBackLayerByLayer) {
   job.parallelism.micro_batch_size = job.parallelism.global_batch_size = 1;
   JobCosts costs(job);
   const Plan plan = plan_of(job, {5});
-  const auto most = [&](Granularity granularity) {
-    job.granularity = granularity;
-    return peak(simulate_plan(job, plan, costs.context()).memory().front());
-  };
   Bytes held{}, expected{};
   for (const PlannedLayer& p : plan.stages[0][0]) {
     const LayerTotals t = costs.layers.total(p.layer, plan.micro_batches[0][0], p.recompute);
     held += t.saved;
     expected = std::max(expected, held + t.working);
   }
-  EXPECT_EQ(most(Granularity::kernel), expected);
-  EXPECT_EQ(most(Granularity::stage), expected);
+  EXPECT_EQ(most(job, plan, costs, Granularity::kernel), expected);
+  EXPECT_EQ(most(job, plan, costs, Granularity::stage), expected);
 }
 
 // Three blocks of which two recompute together and the third by itself. Two inputs stay; the
@@ -106,10 +108,6 @@ TEST(Passes, BlocksThatRecomputeTogetherKeepOneInputAndComeBackTogether) {
   job.parallelism.micro_batch_size = job.parallelism.global_batch_size = 1;
   JobCosts costs(job);
   const Plan plan = plan_of(job, {5});
-  const auto most = [&](Granularity granularity) {
-    job.granularity = granularity;
-    return peak(simulate_plan(job, plan, costs.context()).memory().front());
-  };
   const MicroBatch& mb = plan.micro_batches[0][0];
   const auto total = [&](std::size_t i, Recompute r) {
     return costs.layers.total(plan.stages[0][0][i].layer, mb, r);
@@ -120,8 +118,8 @@ TEST(Passes, BlocksThatRecomputeTogetherKeepOneInputAndComeBackTogether) {
   const Bytes expected = std::max({embedding + all * 2 + gradients,      // first two blocks
                                    embedding + input + all + gradients,  // the third
                                    embedding + input * 2 + head.saved + head.working});
-  EXPECT_EQ(most(Granularity::kernel), expected);
-  EXPECT_EQ(most(Granularity::stage), expected);
+  EXPECT_EQ(most(job, plan, costs, Granularity::kernel), expected);
+  EXPECT_EQ(most(job, plan, costs, Granularity::stage), expected);
 }
 
 // R both blocks, B their backwards: 1 and 2 are of the first and of the second.
