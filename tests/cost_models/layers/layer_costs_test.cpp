@@ -191,7 +191,7 @@ TEST(LayerCosts, AllReducesMayBeExposedAlone) {
   const auto exposed = [](bool sequence_parallel, bool overlap) {
     Software software = flash();
     software.overlap_tp_all_reduce = overlap;
-    Fixture f(gpt(1, 1024, 16), 4, sequence_parallel, software);
+    LayerFixture f(gpt(1, 1024, 16), 4, sequence_parallel, software);
     const LayerCost& cost = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
     return totals(cost.backward).communication;
   };
