@@ -84,12 +84,14 @@ void add_attention(Saved& saved, const Block& b, const TokenBatch& batch, const 
   saved.add_if(b.setting.trained, "attention output", tokens * b.shard.context(), kBf16);
   if (rerun.attention) return;
   for (const SequenceGroup& g : chunked(batch, b.shape.attention_chunk_size)) {
-    const std::int64_t scores =
-        g.count * b.shard.heads * g.length * (b.shape.cross_attention ? g.cross_keys : g.length);
+    const std::int64_t keys = b.shape.cross_attention ? g.cross_keys : g.length;
+    if (keys == 0) continue;
+    const std::int64_t rows = g.count * b.shard.heads * g.length, scores = rows * keys;
+    const bool fused = fused_softmax(b, rows, keys);
     saved.add("probabilities", scores, kBf16);  // read by the backward of P V
     // The softmax output is a tensor of its own if it is fp32 or goes through dropout.
-    if (!software.fused_kernels) saved.add("softmax in fp32", scores, kFp32);
-    saved.add_if(software.fused_kernels && software.dropout, "softmax", scores, kBf16);
+    if (!fused) saved.add("softmax in fp32", scores, kFp32);
+    saved.add_if(fused && software.dropout, "softmax", scores, kBf16);
     saved.add_if(software.dropout, "attention dropout mask", scores, kMask);
   }
 }

@@ -34,12 +34,6 @@ std::int64_t qkv_values(const Block& b, const TokenBatch& batch) {
   return tokens * b.shard.q() + b.keys(batch) * b.shard.key_value();
 }
 
-bool fused_softmax(const Block& b, std::int64_t rows, std::int64_t length) {
-  const Software& software = b.setting.software;
-  return software.fused_kernels && length <= software.fused_softmax_longest_row &&
-         rows / length % software.fused_softmax_matrices == 0;
-}
-
 bool masked(const Block& b) { return b.shape.causal && !b.shape.cross_attention; }
 
 void softmax_forward(KernelList& list, const Block& b, std::int64_t rows, std::int64_t length) {
@@ -95,6 +89,12 @@ void unfused_backward(KernelList& list, const Block& b, const SequenceGroup& g) 
 }
 
 }  // namespace
+
+bool fused_softmax(const Block& b, std::int64_t rows, std::int64_t length) {
+  const Software& software = b.setting.software;
+  return software.fused_kernels && length <= software.fused_softmax_longest_row &&
+         rows / length % software.fused_softmax_matrices == 0;
+}
 
 std::vector<SequenceGroup> chunked(const TokenBatch& batch, std::int64_t chunk) {
   if (chunk == 0) return batch.groups;

@@ -144,6 +144,9 @@ void shared_experts_forward(KernelList& list, const Block& block, std::int64_t t
 // the batch's own.
 std::vector<SequenceGroup> chunked(const TokenBatch& batch, std::int64_t chunk);
 
+// Whether one kernel scales, masks and normalises `rows` rows of scores; otherwise PyTorch's
+// operators do, in fp32.
+bool fused_softmax(const Block& block, std::int64_t rows, std::int64_t length);
 std::vector<TimedKernel> attention_forward(const Block& block, const TokenBatch& batch);
 std::vector<TimedKernel> attention_backward(const Block& block, const TokenBatch& batch);
 

@@ -35,6 +35,8 @@ KNOWN_MISSES = {
     # Not shipped. Rows that name their GPU (H20) are within 21 %; the others take 1.4 to 2.8 times as long as on the A100s that the documentation speaks of, dense, experts and ZeRO-3
     # alike, in the right order, and recompute costs what it should (1.14 predicted, 1.13 noted). One of them repeats a run of an H20 in as many seconds: they may be of H20 too.
     "ms-swift's example scripts (time)": 0.435,
+    # Not shipped. What the backward of attention by PyTorch's operators works with, gradients of scores in fp32, is not counted.
+    "Megatron-LM's CI (peak memory of LLaVA)": 0.064,
     # Not shipped. Runs without full recompute are within 2 %; the five with it, on Megatron-Core, took 6 to 14 GiB more than predicted, dense and experts, with an optimizer, with it on the CPU and with
     # adapters alone, so neither gradients nor optimizer; no cause was found.
     "ms-swift's scripts (memory)": 0.167,

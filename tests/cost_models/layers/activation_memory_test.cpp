@@ -174,5 +174,17 @@ TEST(ActivationMemory, AttentionsOutputIsKeptTwiceWhereItIsCutAnewOverContextRan
   EXPECT_EQ(kept(CpCommType::all_gather) - kept(CpCommType::p2p), 2 * 64 * 64);
 }
 
+// Three heads of one sequence are no multiple of the four matrices that the fused softmax takes at
+// once, four are: PyTorch's keeps its output in fp32, 4 bytes of each of 3 x 64 x 64 scores.
+TEST(ActivationMemory, WhereTheFusedSoftmaxDoesNotApplyItsOutputIsKeptInFp32) {
+  const auto kept = [&](std::int64_t matrices) {
+    Software software = megatron_2022();
+    software.dropout = false;
+    software.fused_softmax_matrices = matrices;
+    return saved(gpt(1, 96, 3), 1, false, software, text(64, 1), Recompute::none);
+  };
+  EXPECT_EQ(kept(4) - kept(3), 4.0 * 3 * 64 * 64);
+}
+
 }  // namespace
 }  // namespace mllmsim
