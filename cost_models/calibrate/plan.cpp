@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "cost_models/calibrate/shapes.hpp"
 #include "sim/base/errors.hpp"
@@ -93,21 +94,40 @@ double Plan::estimate_s() const {
   return total;
 }
 
+namespace {
+
+// A part has lines of its own for fp8, products of experts and exchanges of tokens.
+std::string line_of(const Task& task) {
+  std::string name(part(task));
+  if (is_quantised(format(task))) name += " fp8";
+  const auto* gemm = std::get_if<GemmTask>(&task);
+  if (gemm && gemm->gemm.grouped) name += " of experts";
+  const auto* collective = std::get_if<CollectiveTask>(&task);
+  if (collective && collective->collective.op == costs::CollectiveOp::all_to_all)
+    name += ", all-to-all";
+  return name;
+}
+
+}  // namespace
+
 std::string Plan::text() const {
-  std::string out = fmt::format("{:<14} {:>7} {:>10}\n", "part", "count", "minutes");
+  std::string out = fmt::format("{:<22} {:>7} {:>10}\n", "part", "count", "minutes");
   const auto line = [&out](std::string_view name, std::size_t count, double seconds) {
-    out += fmt::format("{:<14} {:>7} {:>10.1f}\n", name, count, seconds / 60);
+    out += fmt::format("{:<22} {:>7} {:>10.1f}\n", name, count, seconds / 60);
   };
-  const auto add_lines = [&](std::string_view name, bool quantised) {
+  struct Sum {
     std::size_t count = 0;
     double seconds = 0;
-    for (const Task& task : tasks)
-      if (part(task) == name && is_quantised(format(task)) == quantised)
-        ++count, seconds += estimate_s(task);
-    if (count > 0) line(quantised ? std::string(name) + " fp8" : name, count, seconds);
   };
-  for (std::string_view name : kParts)
-    for (const bool quantised : {false, true}) add_lines(name, quantised);
+  for (const std::string_view name : kParts) {
+    std::map<std::string, Sum> lines;
+    for (const Task& task : tasks)
+      if (part(task) == name) {
+        Sum& sum = lines[line_of(task)];
+        ++sum.count, sum.seconds += estimate_s(task);
+      }
+    for (const auto& [text, sum] : lines) line(text, sum.count, sum.seconds);
+  }
   line("total", tasks.size(), estimate_s());
   return out + fmt::format("{:.2f} s a measurement at most, {:.1f} s a sustained one\n", burst_s,
                            sustained_s);
