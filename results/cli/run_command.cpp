@@ -113,6 +113,30 @@ void ask(const Job& job, const std::string& file) {
                   file));
 }
 
+// Frameworks add DeepStack's features where the ViT is; a cut between is simulated, with what it
+// sends.
+std::string cut_of_deepstack(const Job& job, const Plan& plan) {
+  std::int64_t features = 0;
+  for (const Encoder& e : job.model.encoders) features = std::max(features, e.deepstack_features);
+  const Chunk* made = nullptr;  // where the projector is
+  std::vector<const Chunk*> chunks;
+  for (const std::vector<Chunk>& rank : plan.stages)
+    for (const Chunk& chunk : rank) chunks.push_back(&chunk);
+  for (const Chunk* chunk : chunks)
+    for (const PlannedLayer& p : *chunk)
+      if (p.layer.kind == LayerKind::projector) made = chunk;
+  for (const Chunk* chunk : chunks)
+    for (const PlannedLayer& p : *chunk)
+      if (made && made != chunk && is_llm(job.model, p.layer) && p.layer.kind == LayerKind::block &&
+          p.layer.index < features)
+        return fmt::format(
+            "DeepStack's features travel to block {} of the LLM, which is on another stage than "
+            "the "
+            "projector; Megatron's Qwen3-VL needs the first {} blocks where the ViT is",
+            p.layer.index, features);
+  return "";
+}
+
 // So that a trainer can be given exactly what was simulated.
 std::string batches_of(const Job& job, const Plan& plan) {
   const auto sequences = [](const TokenBatch& batch) {
@@ -168,6 +192,7 @@ std::vector<results::RunResult> simulate_all(const std::vector<scenarios::Scenar
                                              const std::vector<std::string>& files,
                                              std::string* batches) {
   std::vector<results::RunResult> results(scenarios.size());
+  std::vector<std::string> cuts(scenarios.size());
   const bool terminal = isatty(STDERR_FILENO) != 0, several = scenarios.size() > 1;
   Progress progress(stderr, terminal, std::chrono::seconds(1));
   if (terminal && several) progress.begin(scenarios.size(), "runs");
@@ -177,6 +202,7 @@ std::vector<results::RunResult> simulate_all(const std::vector<scenarios::Scenar
     options.planned = [&](const Job& job, const Plan& plan) {
       gaps = analysis::gaps_of(scenarios[i], job, plan, {.most = analysis::kMeasuredFirst}).gaps;
       if (batches) *batches = batches_of(job, plan);
+      cuts[i] = cut_of_deepstack(job, plan);
     };
     if (terminal && !several) options.progress = &progress;
     try {
@@ -189,6 +215,8 @@ std::vector<results::RunResult> simulate_all(const std::vector<scenarios::Scenar
     if (terminal && several) progress.done(true);
   });
   progress.end();
+  for (std::size_t i = 0; i < scenarios.size(); ++i)
+    if (!cuts[i].empty()) say(fmt::format("{}: {}", files[i], cuts[i]));
   return results;
 }
 

@@ -178,6 +178,13 @@ class Qwen3Vl(unittest.TestCase):
         self.assertLess(took["omnibal"], took["baseline"])
         self.assertLess(took["optimus"], took["baseline"])
 
+    def test_a_cut_through_deepstack_is_told(self):
+        said = [subprocess.run([MLLMSIM, "run", "qwen3-vl-30b-a3b-h100x32", "strategy={name='baseline',partition='given',"
+                                f"layers_per_stage={cut}}}", "data.steps=1", "--json", "-o", "x"], cwd=tempfile.gettempdir(),
+                               capture_output=True, text=True).stderr for cut in ([29, 46], [30, 45])]
+        self.assertIn("DeepStack's features travel to block 2 of the LLM", said[0])
+        self.assertNotIn("DeepStack", said[1])
+
 
 if __name__ == "__main__":
     unittest.main()

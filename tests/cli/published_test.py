@@ -32,6 +32,8 @@ KNOWN_MISSES = {
     "Megatron-Bridge, one change at a time (times)": 0.228,
     # Device-grouped tokens: the mixture stands for five sets that are not public.
     "OmniBal data ratios": 0.019,
+    # Not shipped. Runs of Nemotron 3 on long packs, gpt-oss and Qwen3 30B-A3B with adapters take 2 to 2.5 times as long as predicted; the cards call most of them sanity checks, not tuned.
+    "Megatron-Bridge's verification cards": 0.202,
     # Not shipped. Rows that name their GPU (H20) are within 21 %; the others take 1.4 to 2.8 times as long as on the A100s that the documentation speaks of, dense, experts and ZeRO-3
     # alike, in the right order, and recompute costs what it should (1.14 predicted, 1.13 noted). One of them repeats a run of an H20 in as many seconds: they may be of H20 too.
     "ms-swift's example scripts (time)": 0.435,
