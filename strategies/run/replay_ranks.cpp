@@ -54,7 +54,7 @@ std::vector<ReplayedRank> replay_ranks(const Job& job, const Plan& plan,
   std::vector<std::size_t> replicas;  // that are replayed
   for (const ReplayedRank& rank : out) replicas.push_back(static_cast<std::size_t>(rank.replica));
   std::ranges::sort(replicas);
-  replicas.erase(std::ranges::unique(replicas).begin(), replicas.end());
+  replicas.erase(std::unique(replicas.begin(), replicas.end()), replicas.end());
   // Ranks are independent, steps are not: some steps at a time, so that threads rarely meet.
   std::vector<std::vector<std::vector<MicroBatch>>> some(kStepsAtOnce);  // by step and replica
   for (std::size_t first = 0; plan.pass && first < steps.size(); first += kStepsAtOnce) {
