@@ -247,11 +247,12 @@ void KernelList::gemm_beside(std::string_view name, const Gemm& gemm, Collective
 }
 
 void KernelList::add_beside(std::string_view name, Cost compute, Flops flops, CollectiveOp op,
-                            Cost communication) {
+                            Cost communication, Seconds alone) {
   const double slowdown = costs_.gemm_slowdown_beside_collective();
   compute.time =
       std::min(compute.time + communication.time * (1 - 1 / slowdown), compute.time * slowdown);
   communication.time -= compute.time;
+  compute.time += alone;
   add(name, false, compute, flops);
   if (communication.time > Seconds{}) add(names_of(op).exposed, true, communication, {});
 }
@@ -259,12 +260,19 @@ void KernelList::add_beside(std::string_view name, Cost compute, Flops flops, Co
 void KernelList::gemm_in_pieces(std::string_view name, const Gemm& gemm, CollectiveOp op,
                                 Bytes bytes) {
   if (tp_group_.ranks == 1) return this->gemm(name, gemm);
-  Gemm piece = gemm;
-  piece.m = ceil_div(gemm.m, pieces_);
-  const Cost one = product(piece);
   const Cost communication = costs_.collective({op, bytes, tp_group_});
-  const Seconds hidden = communication.time * (1.0 - 1.0 / pieces_);
-  add_beside(name, {one.time * static_cast<double>(pieces_), one.source}, gemm.flops(), op,
+  const bool ring = op == CollectiveOp::all_gather;
+  const int pieces = ring ? tp_group_.ranks : pieces_;
+  Gemm piece = gemm;
+  piece.m = ceil_div(gemm.m, pieces);
+  const Cost one = product(piece);
+  if (ring) {
+    add_beside(name, {one.time * (pieces - 1.0), one.source}, gemm.flops(), op, communication,
+               one.time);
+    return;
+  }
+  const Seconds hidden = communication.time * (1.0 - 1.0 / pieces);
+  add_beside(name, {one.time * static_cast<double>(pieces), one.source}, gemm.flops(), op,
              {hidden, communication.source});
   add(names_of(op).exposed, true, {communication.time - hidden, communication.source}, {});
 }

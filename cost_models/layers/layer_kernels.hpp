@@ -161,8 +161,10 @@ class KernelList {
   // A GEMM with a collective running beside it.
   void gemm_beside(std::string_view name, const Gemm& gemm, CollectiveOp op, Bytes bytes);
   // The same for communication that the GEMM itself depends on: both are cut into pieces, smaller
-  // and so less efficient GEMMs, and the first piece of a gather (the last of a reduction) has
-  // nothing to hide behind.
+  // and so less efficient GEMMs. What is gathered goes round a ring, a piece per rank, while pieces
+  // that are there are multiplied, a rank's own first: beside all but the last. What is reduced
+  // goes after each piece, so the last has nothing to hide behind. (Transformer Engine's
+  // ring_exchange and pipeline.)
   void gemm_in_pieces(std::string_view name, const Gemm& gemm, CollectiveOp op, Bytes bytes);
 
   std::vector<TimedKernel> take() { return std::move(kernels_); }
@@ -172,8 +174,9 @@ class KernelList {
   void more_launches(int kernels);
   void add(std::string_view name, bool communication, Cost cost, Flops flops);
   void add_exchange(std::string_view name, Cost cost);
+  // `alone`: of the same kernel, with nothing beside it.
   void add_beside(std::string_view name, Cost compute, Flops flops, CollectiveOp op,
-                  Cost communication);
+                  Cost communication, Seconds alone = {});
 
   const KernelCosts& costs_;
   GroupShape tp_group_;

@@ -140,7 +140,8 @@ void each_field(Software& s, F field) {
         "code: Megatron's LinearWithGradAccumulationAndAsyncCommunication");
   field("overlap_tp_forward", s.overlap_tp_forward, "code: Megatron, off unless --tp-comm-overlap");
   field("tp_overlap_pieces", s.tp_overlap_pieces,
-        "code: num_splits of Transformer Engine's pipelined reductions", Range{1, 1024});
+        "code: num_splits of Transformer Engine's pipelined reductions (gathers: a piece per rank)",
+        Range{1, 1024});
   field("overlap_p2p", s.overlap_p2p,
         "assumption: as Megatron's interleaved schedules unless --no-overlap-p2p-communication");
   field("scatter_gather_p2p", s.scatter_gather_p2p,

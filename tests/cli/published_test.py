@@ -29,7 +29,12 @@ KNOWN_MISSES = {
     "Optimus (ATC 2025), bubbles": 0.188,
     # Moonlight with one micro-batch a step takes 3.3 times as long as predicted, 17 ms for a layer: the CPU's time, of which more is lost than launches explain. Exchanges across nodes hide
     # less than predicted, and tensor parallelism over 8 GPUs loses more.
-    "Megatron-Bridge, one change at a time (times)": 0.228,
+    "Megatron-Bridge, one change at a time (times)": 0.210,
+    # 1.7B and 177B are 12 and 10 % too quick, 16B is 11 % too slow; 70B and 462B are within 6 %.
+    "Megatron-Core README (H100)": 0.102,
+    # Not shipped. Pre-training is within 20 % but for gpt-oss (half) and Nemotron 3.5 on H100; of fine-tuning, Nemotron 3's long packs and Qwen3 30B-A3B with adapters take 2.5 times as long as
+    # predicted, the others 1.15 to 1.75 times.
+    "Megatron-Bridge's verification cards": 0.211,
     # Device-grouped tokens: the mixture stands for five sets that are not public.
     "OmniBal data ratios": 0.019,
     # Not shipped. Runs of Nemotron 3 on long packs, gpt-oss and Qwen3 30B-A3B with adapters take 2 to 2.5 times as long as predicted; the cards call most of them sanity checks, not tuned.
@@ -56,6 +61,8 @@ WRONG_ORDER = {"Megatron-Bridge performance summary (Qwen3 30B-A3B)", "BLOOM (pr
 RANK = 0.95
 # Runs that ran and are said not to fit.
 KNOWN_MISFITS = {}
+# Yes-or-no figures that are wrong: one of BLOOM's 62 runs ran out of memory and is said to need 79.2 GiB of 80.
+KNOWN_WRONG = {"BLOOM's first runs (memory)": 1}
 
 
 class Published(unittest.TestCase):
@@ -85,7 +92,7 @@ class Published(unittest.TestCase):
     def test_what_ran_fits_and_what_did_not_does_not(self):
         for name, source in self.sources.items():
             self.assertEqual(source["said_not_to_fit"], KNOWN_MISFITS.get(name, []), name)
-            self.assertEqual(source["yes_no_right"], source["yes_no"], name)
+            self.assertEqual(source["yes_no"] - source["yes_no_right"], KNOWN_WRONG.get(name, 0), name)
 
     @unittest.skipIf("MLLMSIM_PUBLISHED" in os.environ, "of what is cloned")
     def test_the_readme_says_what_a_clone_predicts(self):
