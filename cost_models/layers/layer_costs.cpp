@@ -42,6 +42,7 @@ const LayerCost& LayerCosts::cost(const Layer& layer, const MicroBatch& mb, Reco
     counts.groups = {{mb.llm.tokens(), 1},
                      {image_tokens(mb), 1},
                      {deepstack_tokens(mb), 1},
+                     {mb.llm.cross_keys(), 1},
                      {cp_group_.ranks == 1 ? 0 : setting_of(layer).local_tokens(mb.llm), 1}};
   const TokenBatch& batch = !llm ? mb.encoders[layer.module] : block ? mb.llm : counts;
   const AskedKey key{layer.kind, layer.module, kind_of(layer), block ? recompute : Recompute::none,
@@ -134,9 +135,8 @@ LayerTotals LayerCosts::total(const Layer& layer, const MicroBatch& mb, Recomput
                        : head    ? 0
                                  : batch.sequences(),
                        batch.tokens(),
-                       embedding ? image_tokens(mb)
-                       : head    ? 0
-                                 : batch.cross_keys(),
+                       embedding ? image_tokens(mb) : 0,
+                       head ? 0 : batch.cross_keys(),
                        cp_group_.ranks == 1 ? 0 : setting_of(layer).local_tokens(batch)};
     if (memo_->totals.size() > kMostTotals) memo_->totals.clear();
     const auto [found, added] = memo_->totals.try_emplace(key);
