@@ -42,6 +42,7 @@ const LayerCost& LayerCosts::cost(const Layer& layer, const MicroBatch& mb, Reco
     counts.groups = {{mb.llm.tokens(), 1},
                      {image_tokens(mb), 1},
                      {deepstack_tokens(mb), 1},
+                     {mb.llm.cross_keys(), 1},
                      {cp_group_.ranks == 1 ? 0 : setting_of(layer).local_tokens(mb.llm), 1}};
   const TokenBatch& batch = !llm ? mb.encoders[layer.module] : block ? mb.llm : counts;
   const AskedKey key{layer.kind, layer.module, kind_of(layer), block ? recompute : Recompute::none,
@@ -137,9 +138,8 @@ std::optional<TotalKey> LayerCosts::total_key(const Layer& layer, const MicroBat
                   : head    ? 0
                             : batch.sequences(),
                   batch.tokens(),
-                  embedding ? image_tokens(mb)
-                  : head    ? 0
-                            : batch.cross_keys(),
+                  embedding ? image_tokens(mb) : 0,
+                  head ? 0 : batch.cross_keys(),
                   cp_group_.ranks == 1 ? 0 : setting_of(layer).local_tokens(batch)};
 }
 

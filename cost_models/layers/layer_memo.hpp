@@ -40,7 +40,7 @@ struct TotalKey {
   std::uint16_t module;
   std::size_t block_kind;
   Recompute recompute;
-  std::int64_t sequences, tokens, image_tokens;
+  std::int64_t sequences, tokens, image_tokens, cross_keys;
   std::int64_t local_tokens;  // of a cp rank: depends on how long each sequence is
 
   bool operator==(const TotalKey&) const = default;
@@ -51,7 +51,8 @@ struct TotalKeyHash {
     std::uint64_t h = static_cast<std::uint64_t>(key.kind) | std::uint64_t{key.module} << 8 |
                       static_cast<std::uint64_t>(key.recompute) << 24 |
                       static_cast<std::uint64_t>(key.block_kind) << 32;
-    for (const std::int64_t n : {key.sequences, key.tokens, key.image_tokens, key.local_tokens})
+    for (const std::int64_t n :
+         {key.sequences, key.tokens, key.image_tokens, key.cross_keys, key.local_tokens})
       h = (h ^ static_cast<std::uint64_t>(n)) * 0x9E3779B97F4A7C15ULL;
     return h ^ (h >> 32);
   }

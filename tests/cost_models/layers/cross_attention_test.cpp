@@ -65,6 +65,19 @@ TEST(CrossAttention, MakesKeysOfImageTokens) {
   EXPECT_EQ(run.ran({64, 128, 10, GemmPass::weight_gradient}), 1);
 }
 
+// The embedding holds what all blocks cross to, 64 values of 2 B for each key, of its own
+// micro-batch: another with as many tokens has 25 keys.
+TEST(CrossAttention, EmbeddingsHoldTheKeysOfTheirMicroBatch) {
+  const Layer embedding{LayerKind::embedding, 1, 0};
+  Crossed run(crossing(), embedding, one_picture());
+  MicroBatch more = one_picture();
+  more.llm.groups.front().cross_keys = 25;
+  const Bytes first = run.costs.total(embedding, one_picture(), Recompute::none).saved;
+  EXPECT_EQ(run.cost.saved, first);
+  EXPECT_EQ(run.costs.total(embedding, more, Recompute::none).saved - first, Bytes{15 * 64 * 2});
+  EXPECT_EQ(run.costs.cost(embedding, more, Recompute::none).saved - first, Bytes{15 * 64 * 2});
+}
+
 // 6 FLOPs for 16 tokens and q, output and MLP, for 10 and keys and values; 12 for each of 16 x 10
 // pairs and 64 values of heads.
 TEST(CrossAttention, CountsItsFlops) {

@@ -124,7 +124,7 @@ TEST(LayerTotals, AreRememberedByAllOfTheirKey) {
   KnownTotals known;
   std::int64_t made = 0;
   const auto time_of = [&](std::int64_t tokens, std::int64_t images) {
-    const TotalKey key{LayerKind::block, 0, 0, Recompute::none, 1, tokens, images, 0};
+    const TotalKey key{LayerKind::block, 0, 0, Recompute::none, 1, tokens, images, 0, 0};
     known.expect(KnownTotals::hash_of(key));
     known.fetch(KnownTotals::hash_of(key));
     return known
