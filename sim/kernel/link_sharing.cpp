@@ -14,9 +14,8 @@ constexpr double kFull = 1.0 + 1e-9;  // loads above 1 by rounding only do not s
 
 }  // namespace
 
-LinkSharing::LinkSharing(const std::vector<BytesPerSecond>& bandwidths, const Program& program,
-                         bool late)
-    : program_(program), routes_(bandwidths, program), links_(routes_.links()), late_(late) {
+LinkSharing::LinkSharing(const RouteLinks& routes, const Program& program, bool late)
+    : program_(program), routes_(routes), links_(routes.links()), late_(late) {
   if (routes_.links() > 0) flow_of_.assign(program.transfers().size(), kNoFlow);
 }
 

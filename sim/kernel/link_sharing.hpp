@@ -31,10 +31,9 @@ namespace mllmsim {
 
 class LinkSharing {
  public:
-  // bandwidths: by link; those of the program's routes are read, here only. late: starts and ends
-  // may come so, see in_order().
-  LinkSharing(const std::vector<BytesPerSecond>& bandwidths, const Program& program,
-              bool late = false);
+  // routes: of the program; both are referred to. late: starts and ends may come so, see
+  // in_order().
+  LinkSharing(const RouteLinks& routes, const Program& program, bool late = false);
 
   // Whether the transfer uses links at all; others need not be started.
   bool loads(TransferId transfer, Time duration) const {
@@ -117,7 +116,7 @@ class LinkSharing {
   void fill();
 
   const Program& program_;
-  RouteLinks routes_;
+  const RouteLinks& routes_;
   std::vector<Link> links_;
   std::vector<Flow> flows_;  // places of ended flows are used again
   std::vector<std::uint32_t> free_flows_;

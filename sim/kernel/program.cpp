@@ -51,14 +51,14 @@ void Program::add_memory(TaskId task, std::int64_t at_start, std::int64_t at_end
 
 RouteId Program::add_route(std::span<const LinkUse> uses) {
   if (uses.empty()) return {};
-  link_uses_.insert(link_uses_.end(), uses.begin(), uses.end());
-  route_ends_.push_back(static_cast<std::uint32_t>(link_uses_.size()));
+  routes_.uses.insert(routes_.uses.end(), uses.begin(), uses.end());
+  routes_.ends.push_back(static_cast<std::uint32_t>(routes_.uses.size()));
   return {routes() - 1};
 }
 
 std::span<const LinkUse> Program::uses(RouteId route) const {
-  const std::uint32_t first = route.value == 0 ? 0 : route_ends_[route.value - 1];
-  return std::span(link_uses_).subspan(first, route_ends_[route.value] - first);
+  const std::uint32_t first = route.value == 0 ? 0 : routes_.ends[route.value - 1];
+  return std::span(routes_.uses).subspan(first, routes_.ends[route.value] - first);
 }
 
 TransferId Program::add_transfer(RouteId route, double factor) {

@@ -81,8 +81,15 @@ class Program {
 
   const std::vector<Task>& tasks() const { return tasks_; }
   const std::vector<Transfer>& transfers() const { return transfers_; }
-  std::uint32_t routes() const { return static_cast<std::uint32_t>(route_ends_.size()); }
+  std::uint32_t routes() const { return static_cast<std::uint32_t>(routes_.ends.size()); }
   std::span<const LinkUse> uses(RouteId route) const;
+  struct Routes {
+    std::vector<LinkUse> uses;  // of one route after the other
+    std::vector<std::uint32_t> ends;
+
+    bool operator==(const Routes&) const = default;
+  };
+  const Routes& all_routes() const { return routes_; }
   const std::string& text(std::uint32_t label) const { return labels_[label]; }
   // Sums over all tasks: what goes out must come in, what is taken must be given back.
   Bytes bytes_sent() const { return sent_; }
@@ -111,8 +118,7 @@ class Program {
   std::vector<TaskId> last_on_stream_;
   std::vector<Edge> dependencies_;
   std::vector<Transfer> transfers_;
-  std::vector<LinkUse> link_uses_;  // of all routes
-  std::vector<std::uint32_t> route_ends_;
+  Routes routes_;
   std::vector<std::string> labels_;
   std::map<std::string, std::uint32_t, std::less<>> label_numbers_;
   Bytes sent_{}, received_{};

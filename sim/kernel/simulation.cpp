@@ -24,10 +24,10 @@ std::string describe(const Program& program, TaskId id) {
 
 class Run {
  public:
-  Run(const Program& program, const std::vector<BytesPerSecond>& bandwidths, GroupRunner* runner)
+  Run(const Program& program, const RouteLinks& links, GroupRunner* runner)
       : program_(program),
         runner_(runner),
-        links_(bandwidths, program, runner != nullptr),
+        links_(links, program, runner != nullptr),
         arriving_(program.transfers().size()) {
     const std::size_t tasks = program.tasks().size();
     waiting_.reserve(tasks);
@@ -203,16 +203,19 @@ class Run {
 
 }  // namespace
 
-Timeline simulate(const Program& program, const std::vector<BytesPerSecond>& bandwidths) {
-  Run run(program, bandwidths, nullptr);
+Timeline simulate(const Program& program, const RouteLinks& links) {
+  Run run(program, links, nullptr);
   run.run();
   return std::move(run.timeline());
 }
 
-std::optional<Timeline> simulate_groups(const Program& program,
-                                        const std::vector<BytesPerSecond>& bandwidths,
+Timeline simulate(const Program& program, const std::vector<BytesPerSecond>& bandwidths) {
+  return simulate(program, RouteLinks(bandwidths, program));
+}
+
+std::optional<Timeline> simulate_groups(const Program& program, const RouteLinks& links,
                                         GroupRunner& runner) {
-  Run run(program, bandwidths, &runner);
+  Run run(program, links, &runner);
   if (!run.run()) return std::nullopt;
   return std::move(run.timeline());
 }

@@ -21,6 +21,7 @@
 #include "sim/base/units.hpp"
 #include "sim/kernel/kernel_groups.hpp"
 #include "sim/kernel/program.hpp"
+#include "sim/kernel/route_links.hpp"
 
 namespace mllmsim {
 
@@ -30,6 +31,8 @@ struct Timeline {
   Time span{};  // from 0 to the end of the last task
 };
 
+// links: of the program's routes.
+Timeline simulate(const Program& program, const RouteLinks& links);
 // bandwidths: of the links that the program's transfers use; empty if they use none.
 Timeline simulate(const Program& program, const std::vector<BytesPerSecond>& bandwidths);
 
@@ -37,8 +40,7 @@ Timeline simulate(const Program& program, const std::vector<BytesPerSecond>& ban
 // kernels that need not wait for that one may be late, and so may their transfers. Nothing, if such
 // a transfer would have met others that are past (LinkSharing::in_order). Then the kernels have to
 // be tasks.
-std::optional<Timeline> simulate_groups(const Program& program,
-                                        const std::vector<BytesPerSecond>& bandwidths,
+std::optional<Timeline> simulate_groups(const Program& program, const RouteLinks& links,
                                         GroupRunner& runner);
 
 }  // namespace mllmsim

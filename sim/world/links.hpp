@@ -11,6 +11,8 @@ using LinkId = Id<struct LinkTag>;
 struct LinkUse {
   LinkId link;
   Bytes bytes;
+
+  bool operator==(const LinkUse&) const = default;
 };
 
 }  // namespace mllmsim

@@ -70,6 +70,7 @@ Network::Network(const ClusterSpec& spec) : spec_(spec) {
   check(spec_.nodes > 0 && spec_.gpus_per_node > 0, "a cluster has nodes and GPUs");
   check(spec_.gpus_per_domain() > 0, "an NVLink domain has at least a node");
   fabric_ = fabric_of(spec_);
+  place_gpus();
   const auto gpus = static_cast<std::size_t>(spec_.gpus());
   const std::size_t nics = fabric_.switches.empty() ? 0 : fabric_.switch_of_nic.size();
   bandwidths_.reserve(2 * (2 * gpus + nics + fabric_.cables.size()));
@@ -89,6 +90,17 @@ Network::Network(const ClusterSpec& spec) : spec_(spec) {
   first_switch_link_ = link_of(2 * gpus + nics);
   switches_ = std::make_unique<SwitchRoutes>(fabric_, first_switch_link_);
   for (const Fabric::Cable& c : fabric_.cables) add_edges(1, c.bandwidth);
+}
+
+void Network::place_gpus() {
+  places_.reserve(static_cast<std::size_t>(spec_.gpus()));
+  std::vector<int> nic_in_node;
+  for (int g = 0; g < spec_.gpus_per_node; ++g) nic_in_node.push_back(spec_.nic_of(g));
+  for (int node = 0; node < spec_.nodes; ++node) {
+    const int domain = spec_.domain_of(node * spec_.gpus_per_node);
+    for (const int nic : nic_in_node)
+      places_.push_back({node, domain, node * spec_.nics_per_node + nic});
+  }
 }
 
 void Network::add_edges(std::size_t count, BytesPerSecond bandwidth) {
@@ -147,7 +159,7 @@ int Network::departure(int from_gpu, int to_gpu) const {
   if (one_switch_per_node_) return from_gpu;
   const int to = nic(to_gpu).on;
   int best = from_gpu, hops = switches_->hops(nic(from_gpu).on, to);
-  const int first = spec_.node_of(from_gpu) * spec_.gpus_per_node;
+  const int first = place(from_gpu).node * spec_.gpus_per_node;
   for (int g = first; hops > 0 && g < first + spec_.gpus_per_node; ++g)
     if (const int other = switches_->hops(nic(g).on, to); other < hops) best = g, hops = other;
   return best;
@@ -158,9 +170,9 @@ template <class Add>
 void Network::walk_route(int from_gpu, int to_gpu, const SeenNodes& seen, const Add& add) const {
   if (from_gpu == to_gpu) return;
   const auto sees = [&](int gpu) {
-    return seen.empty() || seen[static_cast<std::size_t>(spec_.node_of(gpu))];
+    return seen.empty() || seen[static_cast<std::size_t>(place(gpu).node)];
   };
-  const bool nvlink = spec_.domain_of(from_gpu) == spec_.domain_of(to_gpu);
+  const bool nvlink = place(from_gpu).domain == place(to_gpu).domain;
   const int over_nvlink_to = nvlink ? to_gpu : departure(from_gpu, to_gpu);
   if (over_nvlink_to != from_gpu) {
     if (sees(from_gpu)) add(to_nvswitch(from_gpu));
@@ -198,7 +210,7 @@ std::vector<LinkUse> Network::rings(const std::vector<std::vector<int>>& groups,
                                     const SeenNodes& seen) const {
   Load load(first_switch_link_, bandwidths_.size());
   const auto amount = static_cast<double>(bytes.value);
-  const auto domain_of = [&](int gpu) { return spec_.domain_of(gpu); };
+  const auto domain_of = [&](int gpu) { return place(gpu).domain; };
   for (std::vector<int> group : groups) {
     if (group.empty()) continue;
     if (!std::ranges::is_sorted(group, {}, domain_of))
@@ -210,7 +222,7 @@ std::vector<LinkUse> Network::rings(const std::vector<std::vector<int>>& groups,
     }
     if (domains.size() == 1 || group.size() > domains.size())
       for (int g : group) {
-        if (!seen.empty() && !seen[static_cast<std::size_t>(spec_.node_of(g))]) continue;
+        if (!seen.empty() && !seen[static_cast<std::size_t>(place(g).node)]) continue;
         load.add(to_nvswitch(g), amount);
         load.add(reverse(to_nvswitch(g)), amount);
       }

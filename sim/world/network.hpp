@@ -72,7 +72,13 @@ class Network {
   void add_edges(std::size_t count, BytesPerSecond bandwidth);
   static LinkId reverse(LinkId link) { return {link.value ^ 1U}; }
   std::string name_of(const Device& device) const;
-  const Nic& nic(int gpu) const { return nics_[static_cast<std::size_t>(spec_.nic_of(gpu))]; }
+  // Where a GPU is: very many are asked for, and dividing takes its time.
+  struct Place {
+    int node = 0, domain = 0, nic = 0;
+  };
+  void place_gpus();
+  const Place& place(int gpu) const { return places_[static_cast<std::size_t>(gpu)]; }
+  const Nic& nic(int gpu) const { return nics_[static_cast<std::size_t>(place(gpu).nic)]; }
   LinkId to_nvswitch(int gpu) const { return link_of(static_cast<std::size_t>(gpu)); }
   LinkId to_nic(int gpu) const {
     return link_of(static_cast<std::size_t>(spec_.gpus()) + static_cast<std::size_t>(gpu));
@@ -84,6 +90,7 @@ class Network {
   ClusterSpec spec_;
   Fabric fabric_;
   std::vector<BytesPerSecond> bandwidths_;
+  std::vector<Place> places_;  // by GPU
   std::vector<Nic> nics_;
   bool one_switch_per_node_ = true;  // of all NICs of a node
   LinkId first_switch_link_;         // those between switches come last

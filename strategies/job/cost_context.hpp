@@ -11,9 +11,13 @@ namespace mllmsim {
 
 class Network;
 class Progress;
+namespace lower {
+class KnownRoutes;
+}
 
 struct CostContext {
   const Network& network;
+  lower::KnownRoutes& routes;  // of the network
   const costs::KernelCosts& kernels;
   costs::LayerCosts& layers;
   Progress* progress = nullptr;  // nobody, if null

@@ -8,6 +8,7 @@
 #include "cost_models/kernels/kernel_costs.hpp"
 #include "sim/world/network.hpp"
 #include "strategies/lower/groups.hpp"
+#include "strategies/lower/known_routes.hpp"
 
 namespace mllmsim::lower {
 namespace {
@@ -32,8 +33,9 @@ Network::SeenNodes seen_nodes(const StepBuilder& step) {
 Communication::Communication(StepBuilder& step, const CostContext& costs)
     : step_(step),
       costs_(costs),
-      seen_(seen_nodes(step)),
-      messages_(std::size_t{step.program().devices()} * static_cast<std::size_t>(step.ranks())) {}
+      messages_(std::size_t{step.program().devices()} * static_cast<std::size_t>(step.ranks())) {
+  costs.routes.see(seen_nodes(step));
+}
 
 Communication::KnownMessage& Communication::known_message(int replica, int from_rank, int to_rank) {
   return messages_[std::size_t{step_.device(replica, from_rank).value} *
@@ -92,7 +94,7 @@ RouteId Communication::p2p_route(int replica, int from_rank, int to_rank) {
     for (int cp = 0; cp < p.context_parallel_size; ++cp)
       for (int tp = 0; tp < p.tensor_model_parallel_size; ++tp)
         pairs.emplace_back(p.rank(tp, r, from_rank, cp), p.rank(tp, r, to_rank, cp));
-  known = step_.program().add_route(costs_.network.messages(pairs, Bytes{1}, seen_));
+  known = step_.program().add_route(costs_.routes.messages(pairs, Bytes{1}));
   return *known;
 }
 
@@ -201,7 +203,7 @@ void Communication::add_tasks(const std::vector<std::vector<int>>& groups,
 RouteId Communication::ring_route(const std::vector<std::vector<int>>& groups) {
   const auto [known, added] = ring_routes_.try_emplace({groups.size(), groups.front()});
   if (!added) return known->second;
-  known->second = step_.program().add_route(costs_.network.rings(groups, kRingBytes, seen_));
+  known->second = step_.program().add_route(costs_.routes.rings(groups, kRingBytes));
   return known->second;
 }
 

@@ -17,7 +17,6 @@
 
 #include "cost_models/kernels/kernel.hpp"
 #include "cost_models/kernels/kernel_costs.hpp"
-#include "sim/world/network.hpp"
 #include "strategies/job/cost_context.hpp"
 #include "strategies/lower/step_builder.hpp"
 
@@ -72,7 +71,6 @@ class Communication {
 
   StepBuilder& step_;
   const CostContext& costs_;
-  Network::SeenNodes seen_;
   // A message alone may not fill a NIC. Of very many, only what they take of it counts.
   struct P2pTime {
     Time alone{};

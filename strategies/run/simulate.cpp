@@ -12,6 +12,7 @@
 #include "sim/base/parallel.hpp"
 #include "sim/base/progress.hpp"
 #include "strategies/lower/encoder_kernels.hpp"
+#include "strategies/lower/known_routes.hpp"
 #include "strategies/plans/partition.hpp"
 #include "strategies/plans/pass.hpp"
 #include "strategies/registry/registry.hpp"
@@ -28,7 +29,8 @@ run::ShownStep shown_step(const RunOptions& options) {
   return {options.timeline, options.critical_path};
 }
 
-// Steps are independent; each thread has cost memos of its own, so the order does not matter.
+// Steps are independent; each thread remembers costs and routes of its own, so their order does not
+// matter.
 std::vector<run::MeasuredStep> measure_pass(const Job& job, const Plan& plan,
                                             const CostContext& costs, const RunOptions& options) {
   const std::vector<std::int64_t> steps = plans::chosen_steps(job, *plan.pass);
@@ -41,8 +43,10 @@ std::vector<run::MeasuredStep> measure_pass(const Job& job, const Plan& plan,
                               ? std::make_shared<costs::LayerCosts>(
                                     lower::encoder_layer_costs(job, *plan.encoders, costs.kernels))
                               : nullptr;
-    return [&, layers, encoders, step_plan = plan](std::size_t i) mutable {
-      const CostContext own{costs.network, costs.kernels, *layers, nullptr, encoders.get()};
+    const auto routes = std::make_shared<lower::KnownRoutes>(costs.network);
+    return [&, layers, encoders, routes, step_plan = plan](std::size_t i) mutable {
+      const CostContext own{costs.network, *routes, costs.kernels,
+                            *layers,       nullptr, encoders.get()};
       step_plan.micro_batches.resize(static_cast<std::size_t>(plan.pass->ranks));
       for (std::size_t r = 0; r < step_plan.micro_batches.size(); ++r)
         plans::make_micro_batches(job, *plan.pass, steps[i], r, step_plan.micro_batches[r]);

@@ -43,9 +43,9 @@ Outcome simulate(const Job& job, const costs::KernelCosts& kernels, const RunOpt
 Outcome simulate(const Job& job, const RunOptions& options = {});
 
 // Many jobs, one after another, as a sweep or a planner asks for. What one job has in common with
-// the one before is not computed again: costs of layers and the network, as long as model, cluster,
-// software and parallel sizes stay (batch sizes may change), and what the allocator makes of a plan
-// that was replayed before. Outcomes are those of simulate(). Not for concurrent use.
+// the one before is not computed again: costs of layers, the network and routes, as long as model,
+// cluster, software and parallel sizes stay (batch sizes may change), and what the allocator makes
+// of a plan that was replayed before. Outcomes are those of simulate(). Not for concurrent use.
 class Simulator {
  public:
   explicit Simulator(const costs::Calibration& calibration);  // which must outlive it

@@ -2,6 +2,7 @@
 #include "cost_models/kernels/scaled_costs.hpp"
 #include "cost_models/layers/layer_costs.hpp"
 #include "sim/world/network.hpp"
+#include "strategies/lower/known_routes.hpp"
 #include "strategies/run/known_replays.hpp"
 #include "strategies/run/simulate.hpp"
 #include "strategies/run/simulate_with.hpp"
@@ -19,6 +20,7 @@ struct Simulator::Known {
         kernels(costs::kernel_costs(calibration, cluster)),
         scaled(*kernels, factors),
         network(cluster),
+        routes(network),
         layers(model, parallelism, software, scaled, cluster) {}
 
   bool serves(const Job& job, const costs::CostFactors& of) const {
@@ -35,6 +37,7 @@ struct Simulator::Known {
   std::unique_ptr<costs::KernelCosts> kernels;
   costs::ScaledCosts scaled;
   Network network;
+  lower::KnownRoutes routes;
   costs::LayerCosts layers;
   run::KnownReplays replays;
 };
@@ -46,8 +49,8 @@ Outcome Simulator::simulate(const Job& job, const RunOptions& options) {
   if (job.given_times) return mllmsim::simulate(job, options);
   if (!known_ || !known_->serves(job, options.factors))
     known_ = std::make_unique<Known>(job, calibration_, options.factors);
-  return run::simulate_with({known_->network, known_->scaled, known_->layers}, job, options,
-                            &known_->replays);
+  return run::simulate_with({known_->network, known_->routes, known_->scaled, known_->layers}, job,
+                            options, &known_->replays);
 }
 
 }  // namespace mllmsim

@@ -16,7 +16,8 @@ constexpr LinkId kA{0}, kB{1};
 struct Flows {
   explicit Flows(const std::vector<std::vector<LinkUse>>& flows, bool late = false) : program(1) {
     for (const auto& uses : flows) transfers.push_back(program.add_transfer(uses));
-    sharing.emplace(std::vector<BytesPerSecond>(2, kBytePerNs), program, late);
+    links.emplace(std::vector<BytesPerSecond>(2, kBytePerNs), program);
+    sharing.emplace(*links, program, late);
   }
   // Starts a flow, or ends it, and takes note of completions.
   void start(std::size_t flow, Time now) {
@@ -30,6 +31,7 @@ struct Flows {
 
   Program program;
   std::vector<TransferId> transfers;
+  std::optional<RouteLinks> links;
   std::optional<LinkSharing> sharing;
   std::map<std::uint32_t, std::int64_t> completion;
 };

@@ -98,7 +98,8 @@ TEST(LinkSharing, OnlyFlowsOnContendedLinksOfTheChangeAreSolved) {
     const LinkUse use{{link}, Bytes{1000}};
     transfers.push_back(program.add_transfer(std::span(&use, 1)));
   }
-  LinkSharing sharing(std::vector<BytesPerSecond>(3, {1e9}), program);
+  const RouteLinks links(std::vector<BytesPerSecond>(3, {1e9}), program);
+  LinkSharing sharing(links, program);
   for (const TransferId t : transfers) sharing.start(t, Time{0}, Time{1000});
   EXPECT_EQ(sharing.statistics().solved, 2U);  // by the second flow on each of two links
   EXPECT_EQ(sharing.statistics().solved_flows, 4U);

@@ -2,7 +2,9 @@
 // GPUs with two NICs each, so GPUs 0 and 1 share NIC 0, 2 and 3 NIC 1, 4 and 5 NIC 2, ...
 #include "sim/world/cluster.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <map>
 #include <thread>
@@ -48,6 +50,30 @@ std::map<std::string, std::int64_t> by_name(const Network& n, const std::vector<
 TEST(LeafSpine, InsideANodeRoutesGoThroughTheSwitch) {
   const Network n(two_nodes());
   EXPECT_EQ(route(n, 0, 3), "gpu0->nvswitch0 nvswitch0->gpu3");
+}
+
+// Of any sizes, routes leave and arrive where the cluster says that GPUs are.
+RC_GTEST_PROP(LeafSpine, RoutesBeginAndEndAtTheGpusOwnSwitchOrNic, ()) {
+  const auto upto = [](int n) { return *rc::gen::inRange(0, n); };
+  ClusterSpec c = two_nodes();
+  c.gpus_per_node = 1 + upto(8);
+  c.nics_per_node = 1 + upto(c.gpus_per_node);
+  const int nodes_per_domain = 1 + upto(3);
+  c.nodes = nodes_per_domain * (1 + upto(4));
+  if (nodes_per_domain > 1) c.topology.nvlink_domain = nodes_per_domain * c.gpus_per_node;
+  const Network n(c);
+  const int from = upto(c.gpus()), to = upto(c.gpus());
+  const std::vector<LinkId> links = n.route(from, to);
+  RC_ASSERT(links.empty() == (from == to));
+  if (links.empty()) return;
+  const std::string first = n.link_name(links.front()), last = n.link_name(links.back());
+  if (c.domain_of(from) == c.domain_of(to)) {
+    RC_ASSERT(first == fmt::format("gpu{}->nvswitch{}", from, c.domain_of(from)));
+    RC_ASSERT(last == fmt::format("nvswitch{}->gpu{}", c.domain_of(to), to));
+  } else {
+    RC_ASSERT(first == fmt::format("gpu{}->nic{}", from, c.nic_of(from)));
+    RC_ASSERT(last == fmt::format("nic{}->gpu{}", c.nic_of(to), to));
+  }
 }
 
 TEST(LeafSpine, AcrossNodesAGpuUsesItsNearestNic) {
