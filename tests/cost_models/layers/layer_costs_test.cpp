@@ -199,7 +199,7 @@ TEST(LayerCosts, AllReducesMayBeExposedAlone) {
   EXPECT_EQ(exposed(true, true), exposed(true, false));
 }
 
-// Sequence parallel: two gathers and two reductions forward, as many bytes each, all beside GEMMs in
+// Sequence parallel: two gathers and two reductions forward, of as many bytes, all beside GEMMs in
 // four pieces. Of a reduction one piece has nothing to hide behind, of a gather none.
 TEST(LayerCosts, OverlapInForwardsLeavesAQuarterOfTheReductions) {
   Software overlapped = flash();
