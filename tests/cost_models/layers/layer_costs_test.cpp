@@ -186,17 +186,19 @@ TEST(LayerCosts, WithoutOverlapBackwardCommunicationIsExposed) {
   EXPECT_EQ(count(cost.backward, "tp all-reduce"), 2);
 }
 
-// All-reduces apart, as in EasyLLM: a block split over its sequence hides as much as ever.
+// All-reduces apart, as in EasyLLM: a backward then shows its two as the forward shows its own two,
+// of as many bytes. A block split over its sequence hides as much as ever.
 TEST(LayerCosts, AllReducesMayBeExposedAlone) {
-  const auto exposed = [](bool sequence_parallel, bool overlap) {
+  const auto exposed = [](bool sequence_parallel, bool overlap, bool backward) {
     Software software = flash();
     software.overlap_tp_all_reduce = overlap;
     LayerFixture f(gpt(1, 1024, 16), 4, sequence_parallel, software);
     const LayerCost& cost = f.costs.cost(kLlmBlock, text(4096, 1), Recompute::none);
-    return totals(cost.backward).communication;
+    return totals(backward ? cost.backward : cost.forward).communication;
   };
-  EXPECT_LT(exposed(false, true), exposed(false, false));
-  EXPECT_EQ(exposed(true, true), exposed(true, false));
+  EXPECT_EQ(exposed(false, false, true), exposed(false, false, false));
+  EXPECT_LT(exposed(false, true, true), exposed(false, true, false));
+  EXPECT_EQ(exposed(true, true, true), exposed(true, false, true));
 }
 
 // Sequence parallel: two gathers and two reductions forward, of as many bytes, all beside GEMMs in
